@@ -63,8 +63,9 @@ class Codex(Host):
     user_file = "hooks.json"
     project_file = ".codex/hooks.json"
     enable = (
-        "Start Codex, open `/hooks`, and trust those of agentx; they do not run before. A project's hooks run "
-        "only in a trusted project. Needed is version 0.124 or later (before: `[features] codex_hooks = true`)."
+        "Start Codex, open `/hooks`, and trust those of agentx; they do not run before. A project's hooks "
+        "run only in a trusted project. Needed is version 0.124 or later (before: `[features] codex_hooks = "
+        "true`)."
     )
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":

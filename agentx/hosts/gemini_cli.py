@@ -5,6 +5,7 @@ JSON object and nothing else, so that also "go on" is one.
 """
 
 import json
+import re
 
 from agentx.hosts.action import (
     AFTER,
@@ -53,6 +54,14 @@ _TOOLS = {
 }
 
 
+_STATUS = re.compile(r"^Exit Code: (\d+)$", re.MULTILINE)
+_AROUND = re.compile(
+    r"\A(?:Command: .*\n)?(?:Directory: .*\n)?(?:Output|Stdout): "
+    r"|\n(?:Exit Code|Error|Signal|Background PIDs|Process Group PGID): .*(?=(?:\n[A-Z][A-Za-z ]+: .*)*\Z)"
+)
+"""What the host writes around the output of a command."""
+
+
 class GeminiCli(Host):
     """The table of Gemini CLI."""
 
@@ -66,8 +75,8 @@ class GeminiCli(Host):
     user_file = "settings.json"
     project_file = ".gemini/settings.json"
     enable = (
-        "Hooks are on from version 0.26 of Gemini CLI on (before: `tools.enableHooks`). It warns of a project's "
-        "new hooks; `/hooks panel` lists them."
+        "Hooks are on from version 0.26 of Gemini CLI on (before: `tools.enableHooks`). It warns of new "
+        "hooks of a project; `/hooks panel` lists them."
     )
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":
@@ -91,11 +100,9 @@ class GeminiCli(Host):
         output = shortened(text_of(given.get("llmContent")))
         action.failed = bool(given.get("error"))
         if action.kind == SHELL:
-            marked = output.rpartition("Exit Code: ")
-            code = marked[2].split("\n", 1)[0].strip()
-            action.exit_code = (
-                int(code) if marked[1] and code.isdecimal() else 0 if not action.failed else None
-            )
+            found = _STATUS.search(output)
+            action.exit_code = int(found[1]) if found else None if action.failed else 0
+            output = _AROUND.sub("", output)
         action.output = "" if action.kind == READ else output
 
     def write(self, action: HostAction, reply: HostReply) -> tuple[str, int]:

@@ -244,7 +244,10 @@ class Responder:
         tokens = 0
         for item in context.items:
             own = item.source == f"event {self.memory.prompt}"  # what the agent reads in the prompt itself
-            new = item.section in _ONCE and item.id not in self.memory.shown and not own
+            file = (
+                item.section == "recalled" and item.kind == "artifact"
+            )  # the host's agent reads files itself
+            new = item.section in _ONCE and item.id not in self.memory.shown and not (own or file)
             if not (new or item.section in _ALWAYS) or tokens + item.tokens > PROMPT_TOKENS:
                 continue
             tokens += item.tokens

@@ -1,8 +1,8 @@
 """Install the hooks of a host into its settings, and remove them again to the byte.
 
 A plan says what a file would become; nothing is written before it is applied. What was there stays: entries
-are added to the text of the file. The state directory keeps the bytes from before, so that an uninstall restores
-them if nobody changed the file since; otherwise it removes its own entries alone.
+are added to the text of the file. The state directory keeps the bytes from before, so that an uninstall
+restores them if nobody changed the file since; otherwise it removes its own entries alone.
 """
 
 import base64
