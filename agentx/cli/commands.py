@@ -42,6 +42,8 @@ TOP: dict[str, dict[str, str]] = {
         "agent": "Agents: missions, dispatch, capabilities, directives, cognition.",
     },
     BESIDE: {
+        "install": "Give another coding agent this memory, by hooks in its settings.",
+        "uninstall": "Remove the hooks from another coding agent again.",
         "mcp": "Serve the workspace to other agents over MCP.",
         "import": "Import the transcripts of other agents, with full history.",
         "recap": "Show in one screen what was learned.",
@@ -207,6 +209,8 @@ COMMANDS: dict[str, Entry] = {
     "tool": Entry("beside.tool:tool", "tool write_file path=notes.md content=@notes.md --as ci"),
     "check": Entry("beside.check:check", "check tests"),
     "record": Entry("beside.record:record", 'record --role assistant "Done: the tests pass." --as ci'),
+    "install": Entry("setup.install:install", "install claude-code"),
+    "uninstall": Entry("setup.install:uninstall", "uninstall claude-code --user"),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),

@@ -3,5 +3,5 @@
 A host is one module with a table: its events, its tools, its answers, and where its settings are. What a hook
 loads (:mod:`agentx.hosts.hook` and below) needs the standard library alone, and little of it.
 
-May import: cli, client, context, core, engine, server, settings, storage, synthesis, tools, workspace.
+May import: client, core, storage.
 """

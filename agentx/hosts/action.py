@@ -52,13 +52,29 @@ class HostAction:
         exit_code: Exit status of the command; ``None`` if unknown.
         duration_ms: How long the tool ran, if the host says.
         source: Why the session started or ended: ``startup``, ``resume``, ``clear``, ``compact``, …
+        asks: Whether the host can ask the user about this call.
+        mute: Whether the host shows the model no text at this moment; it is kept for the next one.
+        refused: Whether the host says that the call was not permitted.
         stopping: Whether the agent already goes on because a hook stopped it from ending.
         transcript: File with the host's transcript.
         model: The model of the session.
         unasked: Whether the server could not be asked when it happened.
     """
 
-    __slots__ = (*_FIELDS, "arguments", "duration_ms", "exit_code", "failed", "stopping", "unasked")
+    __slots__ = (
+        *_FIELDS,
+        *(
+            "arguments",
+            "asks",
+            "duration_ms",
+            "exit_code",
+            "failed",
+            "mute",
+            "refused",
+            "stopping",
+            "unasked",
+        ),
+    )
 
     def __init__(self, **fields: "Any") -> None:
         self.host: str
@@ -68,15 +84,18 @@ class HostAction:
         self.exit_code: int | None = fields.pop("exit_code", None)
         self.duration_ms: int = fields.pop("duration_ms", 0)
         self.failed: bool = fields.pop("failed", False)
+        self.asks: bool = fields.pop("asks", True)
+        self.mute: bool = fields.pop("mute", False)
+        self.refused: bool = fields.pop("refused", False)
         self.stopping: bool = fields.pop("stopping", False)
         self.unasked: bool = fields.pop("unasked", False)
         if fields:
             raise TypeError(f"Unknown fields: {', '.join(fields)}.")
 
     def as_dict(self) -> "dict[str, Any]":
-        """Return the fields that are not empty, as JSON for the server."""
+        """Return the fields that are not as for an empty action, as JSON for the server."""
         found = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in found.items() if value or (name == "exit_code" and value == 0)}
+        return {name: value for name, value in found.items() if value or name in ("exit_code", "asks")}
 
 
 class HostReply:

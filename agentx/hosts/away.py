@@ -1,8 +1,8 @@
 """What a hook does while the server does not answer: compiled checks from a file, and a spool.
 
 The checks are those parts of rules that text, paths and command lines alone decide; the engine writes them
-(:mod:`agentx.hosts.local_checks`). The spool has one file for each event, with names that sort in the order
-of events. The server records and removes them at its next request.
+(:mod:`agentx.hosts.served.local_checks`). The spool has one file for each event, with names that sort in the
+order of events. The server records and removes them at its next request.
 
 Loads next to nothing: each hook of a host is a new process.
 """

@@ -62,6 +62,15 @@ class ClaudeCode(Host):
     version = "2.1"
     events = _EVENTS
     tools = _TOOLS
+    folder = ".claude", "CLAUDE_CONFIG_DIR"
+    user_file = "settings.json"
+    project_file = ".claude/settings.local.json"
+    enable = "Claude Code reads its settings at its next start; `/hooks` lists them."
+
+    def entry(self, event: str, command: str) -> "dict[str, Any]":
+        """Return the entry of an event; those of tools are for all tools."""
+        found = super().entry(event, command)
+        return {"matcher": "*", **found} if "Tool" in event else found
 
     def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:
         """Set the output and the exit status of a command; a failed tool has an event of its own."""

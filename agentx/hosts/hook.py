@@ -125,7 +125,7 @@ def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> Host
         if environ.get("AGENTX_RUN") or resource.getrlimit(_LOCKS)[1] == _MARK:
             return _inside_run(action, workspace)
         if place.is_off(environ):
-            in_process = __import__("agentx.hosts.serving", fromlist=["in_process"]).in_process
+            in_process = __import__("agentx.hosts.served.serving", fromlist=["in_process"]).in_process
             return HostReply.of(in_process(workspace, action.as_dict(), key))
         found = ask(action, workspace, environ, key)
     except InsideRun:

@@ -34,6 +34,9 @@ HOSTS = {
 }
 """The hosts, each with its name for people."""
 
+TIMEOUT_S = 10
+"""How long a host waits for a hook at most; the hook itself gives up earlier."""
+
 _TEXTS = ("content", "old", "new", "patch", "command")
 
 
@@ -45,12 +48,34 @@ class Host:
         version: The version whose documentation the table follows.
         events: The moment of each event; others are answered and not recorded.
         tools: Kind of each tool by its name, and of its arguments our name by theirs.
+        asks: Whether a hook can have it ask the user about a call.
+        mute: Moments at which it shows the model no text of a hook.
+        folder: Directory of its settings in the user's home, and the variable that names another one.
+        user_file: File with the user's hooks, in that directory.
+        project_file: File with a project's hooks, in the project.
+        enable: What the user must still do in it once the hooks are there.
     """
 
     name: str
     version: str
     events: "Mapping[str, str]"
     tools: "Mapping[str, tuple[str, Mapping[str, str]]]"
+    asks = True
+    mute: "tuple[str, ...]" = ()
+    folder: "tuple[str, str]"
+    user_file: str
+    project_file: str
+    enable: str
+
+    def entry(self, event: str, command: str) -> "dict[str, Any]":
+        """Return the entry of an event in the host's settings.
+
+        Args:
+            event: The event.
+            command: The command line of the hook.
+        """
+        del event
+        return {"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT_S}]}
 
     def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
         """Return the action that a payload reports; its moment is empty if it is of no use here.
@@ -70,6 +95,8 @@ class Host:
             transcript=_text(payload, "transcript_path"),
             model=_text(payload, "model"),
             stopping=payload.get("stop_hook_active") is True,
+            asks=self.asks,
+            mute=moment in self.mute,
         )
         if moment == PROMPT:
             action.text = shortened(_text(payload, "prompt"), MOST_PROMPT)
@@ -86,7 +113,7 @@ class Host:
         """Set the tool of an action, and its arguments by our names."""
         action.tool = tool
         if isinstance(given, str):
-            given = _object(given)
+            given = as_object(given)
         found: dict[str, Any] = given if isinstance(given, dict) else {}
         action.kind, names = self.tools.get(tool, (TOOL, {}))
         action.arguments = {names.get(name, name): value for name, value in found.items()}
@@ -139,10 +166,11 @@ def _text(payload: "Mapping[str, Any]", name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _object(text: str) -> "dict[str, Any]":
+def as_object(text: str) -> "dict[str, Any]":
+    """Return the JSON object in a text; an empty one if there is none."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -116,7 +116,7 @@ METHODS: dict[str, Method] = {
     "command.run": Method("agentx.server.command_lines:run", reads=True),
     "mcp": Method("agentx.server.agent_calls:handle"),
     "events": Method(_events, reads=True),
-    "hook": Method("agentx.hosts.serving:hook"),
+    "hook": Method("agentx.hosts.served.serving:hook"),
     "state": Method(_state, reads=True),
     **{
         name: _of_workspace(name, reads=True)

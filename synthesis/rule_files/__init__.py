@@ -3,5 +3,6 @@
 Everything here is pure: it reads texts and items, and returns statements, proposals and texts. What a file says is
 material. It becomes a rule only if a person accepts it.
 
-May import: compiling, demands, attribution, language, memory, storage.
+May import: storage, synthesis.attribution, synthesis.demands, synthesis.demands.tables,
+synthesis.language, synthesis.memory, synthesis.scribe, synthesis.state.
 """

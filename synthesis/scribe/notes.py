@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from agentx.storage.events.actor import Actor
+from agentx.storage.events.actor import Actor, is_own_run
 from agentx.storage.events.pipeline_events import APPROVE_STAGE
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -249,7 +249,7 @@ def _heard(ledger: Ledger) -> Trust:
 
 def _answered(ledger: Ledger, state: State, text: str) -> None:
     """Note what an agent's answer says it did and found. The answer ends its turn."""
-    if not ledger.event.run:
+    if not is_own_run(ledger.event.run):
         close_asked(ledger)
         messages = (one for one in reversed(state.messages) if one.seq < ledger.event.seq)
         if asked := next((one for one in messages if from_user(one.actor)), None):

@@ -1,5 +1,5 @@
 """Commands that set up a workspace or a machine: config, models, doctor.
 
-May import: cli, client, config, core, factory, integrity, mcp, quality, server, settings, storage,
-synthesis, trust, workspace.
+May import: cli, client, config, core, factory, hosts, hosts.setup, integrity, mcp, quality, server,
+settings, storage, synthesis, trust, workspace.
 """

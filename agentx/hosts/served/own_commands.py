@@ -7,7 +7,7 @@ from agentx.synthesis.shell.command_line import steps
 HOOK = "hook"
 """The entry point of hooks, which is no command of the table."""
 
-_OF_AGENTS = {"done", "flow check", "gate post", "gate pre"}
+_OF_AGENTS = {"check", "done", "flow check", "gate post", "gate pre", "record", "tool"}
 """Commands that are not only for reading, and record what an agent does as an agent's."""
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from agentx.hosts import local_checks
 from agentx.hosts.action import (
     AFTER,
     ANSWER,
@@ -28,8 +27,10 @@ from agentx.hosts.action import (
     SUBSTOP,
 )
 from agentx.hosts.away import SAID
+from agentx.hosts.hook import WARM
 from agentx.hosts.place import read_plain, spool
-from agentx.hosts.responses import Responder, SentAction, SessionMemory
+from agentx.hosts.served import local_checks
+from agentx.hosts.served.responses import Responder, SentAction, SessionMemory
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.settings import read_settings
@@ -105,6 +106,7 @@ def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[s
 def _respond(ws: Workspace, action: SentAction, key: str) -> dict[str, str]:
     run = _run(action)
     responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key)
+    responder.record_refused()
     found = {
         START: responder.start,
         PROMPT: responder.prompt,
@@ -116,8 +118,9 @@ def _respond(ws: Workspace, action: SentAction, key: str) -> dict[str, str]:
         COMPACT: responder.compact,
         COMPACTED: responder.compact,
         END: responder.end,
+        WARM: responder.warm,
     }.get(action.moment)
-    return found() if found else {}
+    return responder.delivered(found() if found else {})
 
 
 def _run(action: SentAction) -> str:

@@ -11,8 +11,9 @@ import msgspec
 
 from agentx.context.assembler import TITLES
 from agentx.context.rendering import Context, ContextItem
-from agentx.hosts.action import DELETE, EDIT, READ, SHELL, WRITE
-from agentx.hosts.own_commands import acts_as_user
+from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, WRITE
+from agentx.hosts.served.own_commands import acts_as_user
+from agentx.hosts.served.refusals import refused_calls
 from agentx.storage.events.host_events import SessionMoment, SessionNoted
 from agentx.storage.events.types import (
     AgentMessageSent,
@@ -29,6 +30,7 @@ from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.enforcement.evaluate import STOPPING
 from agentx.synthesis.gates.action_gate import GateVerdict
+from agentx.synthesis.scribe.answers import YES
 from agentx.synthesis.shell.effects import looks_only
 from agentx.tools.run_checks import evaluate_end, has_run_checks
 from agentx.tools.toolset import bounded
@@ -84,6 +86,9 @@ class SentAction(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     duration_ms: int = 0
     source: str = ""
+    asks: bool = True
+    mute: bool = False
+    refused: bool = False
     stopping: bool = False
     transcript: str = ""
     model: str = ""
@@ -97,8 +102,11 @@ class SessionMemory(msgspec.Struct):
         started: Whether the session was shown the text for its start.
         shown: Items that prompts were given.
         notes: What a gate noted, by call, until its result is recorded.
+        pending: Calls that may run and have no result yet, by id.
         asked: By call, what the user was asked about.
+        waiting: What the agent is to ask the user about, where the host cannot.
         granted: What the user allowed in this session.
+        owed: Text for the model that the host could not show it yet.
         prompt: Seq of the latest prompt.
         calls: Number of its tool calls.
         denied: Number of calls that were denied or refused.
@@ -109,7 +117,10 @@ class SessionMemory(msgspec.Struct):
     started: bool = False
     shown: set[str] = msgspec.field(default_factory=set)
     notes: dict[str, str] = msgspec.field(default_factory=dict)
+    pending: dict[str, SentAction] = msgspec.field(default_factory=dict)
     asked: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    waiting: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    owed: str = ""
     granted: set[tuple[str, ...]] = msgspec.field(default_factory=set)
     prompt: int = 0
     calls: int = 0
@@ -136,6 +147,36 @@ class Responder:
         self.memory = memory
         self.key = key
         self.actor = f"agent:{action.host}"
+
+    def delivered(self, reply: dict[str, str]) -> dict[str, str]:
+        """Return a reply; text that the host cannot show the model now goes with the next one that it can."""
+        memory, text = self.memory, reply.get("context", "")
+        if self.action.mute and text and not self.action.unasked:
+            memory.owed = "\n\n".join(filter(None, (memory.owed, text)))
+            return {name: value for name, value in reply.items() if name != "context"}
+        if memory.owed and self.action.moment in _SHOWN and not (self.action.mute or self.action.unasked):
+            owed, memory.owed = memory.owed, ""
+            return {**reply, "context": "\n\n".join(filter(None, (owed, text)))}
+        return reply
+
+    def record_refused(self) -> None:
+        """Record the calls that the user refused in the host, since the transcript tells of them."""
+        action, memory = self.action, self.memory
+        waiting = {call: one for call, one in memory.pending.items() if call != action.call}
+        for call, text in refused_calls(action.host, action.transcript, waiting).items():
+            asked = Responder(self.ws, memory.pending.pop(call), self.run, memory, f"{self.key}:{call}")
+            memory.asked.pop(call, None)
+            memory.denied += 1
+            asked._record(asked._executed("DENIED", output=text))
+        if action.moment == PROMPT:  # what has no result by now was interrupted
+            memory.pending.clear()
+
+    def warm(self) -> dict[str, str]:
+        """Load what the next hooks need."""
+        if self.ws.engine.last_user_message():
+            self.ws.get_relevant_context(tier=0, deadline_ms=None)
+        self.ws.gates.before("warm up", tool="Bash", arguments={"command": "true"})
+        return {}
 
     # --- sessions -------------------------------------------------------------------------------------------
 
@@ -187,6 +228,9 @@ class Responder:
         events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
         memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
         memory.sent_back = False
+        if memory.waiting and YES.match(text.lstrip()):
+            memory.granted |= memory.waiting
+        memory.waiting.clear()
         if self.action.unasked:
             return {}
         start = "" if memory.started else self._boot()
@@ -200,7 +244,10 @@ class Responder:
         tokens = 0
         for item in context.items:
             own = item.source == f"event {self.memory.prompt}"  # what the agent reads in the prompt itself
-            new = item.section in _ONCE and item.id not in self.memory.shown and not own
+            file = (
+                item.section == "recalled" and item.kind == "artifact"
+            )  # the host's agent reads files itself
+            new = item.section in _ONCE and item.id not in self.memory.shown and not (own or file)
             if not (new or item.section in _ALWAYS) or tokens + item.tokens > PROMPT_TOKENS:
                 continue
             tokens += item.tokens
@@ -293,11 +340,9 @@ class Responder:
         verdict = self.ws.gates.before("", tool=self._tool(), arguments=arguments)
         if verdict.verdict == "deny":
             return self._deny(_why(verdict), verdict.denied_by)
-        if verdict.verdict == "ask":
-            what = verdict.asked_by or (verdict.reason,)
-            if what not in self.memory.granted:
-                self.memory.asked[action.call] = what
-                return {"decision": "ask", "reason": _why(verdict)}
+        if verdict.verdict == "ask" and (asked := self._asked(verdict)):
+            return asked
+        self._expect()
         note = self.ws.gates.note_once(verdict, self.run)
         if note:
             self.memory.notes[action.call] = note
@@ -305,10 +350,34 @@ class Responder:
                 del self.memory.notes[next(iter(self.memory.notes))]
         return self._context(note)
 
+    def _asked(self, verdict: GateVerdict) -> dict[str, str]:
+        """Return how the user is asked about a call; nothing if they allowed such calls in this session."""
+        what, memory = verdict.asked_by or (verdict.reason,), self.memory
+        if what in memory.granted:
+            return {}
+        if not self.action.asks:
+            memory.waiting.add(what)
+            return self._deny(f"{_why(verdict)} {_ASK_YOURSELF}", verdict.asked_by)
+        self._expect()
+        memory.asked[self.action.call] = what
+        return {"decision": "ask", "reason": _why(verdict)}
+
+    def _expect(self) -> None:
+        """Remember a call that may run, until its result comes."""
+        pending = self.memory.pending
+        pending[self.action.call] = self.action
+        while len(pending) > _NOTES_KEPT:
+            del pending[next(iter(pending))]
+
     def after(self) -> dict[str, str]:
         """Record a tool call with what it changed."""
         action, memory = self.action, self.memory
         memory.calls += 1
+        memory.pending.pop(action.call, None)
+        if action.refused:
+            memory.denied += 1
+            self._record(self._executed("DENIED"))
+            return {}
         if (what := memory.asked.pop(action.call, None)) is not None:  # it ran, so the user allowed it
             memory.granted.add(what)
         arguments = self._arguments()
@@ -334,7 +403,9 @@ class Responder:
         if not made:  # it left them as they were
             self._record(self._executed(status))
 
-    def _executed(self, status: ToolStatus, changes: tuple[FileChange, ...] = ()) -> ToolCallExecuted:
+    def _executed(
+        self, status: ToolStatus, changes: tuple[FileChange, ...] = (), *, output: str = ""
+    ) -> ToolCallExecuted:
         action = self.action
         unasked = "Only the compiled checks were asked: the server did not answer." if action.unasked else ""
         return ToolCallExecuted(
@@ -342,7 +413,7 @@ class Responder:
             tool=self._tool(),
             status=status,
             arguments=self._recorded_arguments(),
-            output=self.ws.body(action.output),
+            output=self.ws.body(output or action.output),
             changes=changes,
             command=clean(self._command())[:_COMMAND_CHARACTERS],
             exit_code=action.exit_code,
@@ -357,7 +428,7 @@ class Responder:
             tool=self._tool(),
             status="DENIED",
             arguments=self._recorded_arguments(),
-            output=self.ws.body(f"Denied. {reason}"),
+            output=self.ws.body(f"Denied. {reason}" if by else f"Denied by the hook: {reason}"),
             command=clean(self._command())[:_COMMAND_CHARACTERS],
             denied_by=by,
         )
@@ -393,8 +464,6 @@ class Responder:
         given = self.action.arguments
         if self.action.kind in (WRITE, EDIT, DELETE):
             given = {name: value for name, value in given.items() if name not in _IN_FILES}
-        elif self.action.kind == SHELL:
-            given = {name: value for name, value in given.items() if name != "command"}
         return bounded(given)
 
     # --- recording ------------------------------------------------------------------------------------------
@@ -412,6 +481,8 @@ class Responder:
 
 
 _COMMAND_CHARACTERS = 2_000
+_SHOWN = (START, PROMPT, AFTER)
+_ASK_YOURSELF = "Ask the user in your answer, and try again once they agreed."
 _BROKEN = "What the user demands is broken; put it right before you stop:"
 
 
