@@ -52,6 +52,18 @@ class UserQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     call_id: str = ""
     remember: tuple[str, str] | None = None
 
+    def decision(self, asked: str, *, approved: bool) -> tuple[str, dict[str, Any]]:
+        """Return the method of the workspace that records the user's answer, and its parameters.
+
+        Args:
+            asked: How the user was asked.
+            approved: Whether the user agreed.
+        """
+        if self.remember is not None:
+            kind, text = self.remember
+            return "remember", {"kind": kind, "text": text, "asked": asked}
+        return "approve", {"call_id": self.call_id, "approved": approved, "asked": asked}
+
 
 class McpAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer to a question of a host.

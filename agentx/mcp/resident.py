@@ -79,12 +79,7 @@ class Resident:
         Raises:
             AgentXError: It cannot be recorded.
         """
-        if question.remember is not None:
-            kind, text = question.remember
-            method, arguments = "remember", {"kind": kind, "text": text, "asked": asked}
-        else:
-            method = "approve"
-            arguments = {"call_id": question.call_id, "approved": approved, "asked": asked}
+        method, arguments = question.decision(asked, approved=approved)
         try:
             self._call(method, arguments, again=False)
         except ServerUnavailable:

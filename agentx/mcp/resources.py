@@ -13,7 +13,6 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.files.paths import check_path
 from agentx.workspace import Workspace
 
-
 _LINE_DIGITS = 16
 """Longer numbers are no lines and no events."""
 

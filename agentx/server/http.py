@@ -1,25 +1,30 @@
-"""The protocol over loopback HTTP, for a host that needs it; off by default.
+"""HTTP on the loopback address, for a host that needs it; off by default.
 
-One ``POST /rpc`` a connection, with one JSON-RPC request; the answer is a line for each notification and one
-for the response. Whoever has the token counts as the user. A web page cannot ask: its browser sends
-``Origin``, and a name that leads here by another domain shows in ``Host``.
+``POST /rpc`` takes one JSON-RPC request a connection; the answer is a line for each notification and one for
+the response. ``/mcp`` is the streamable HTTP of MCP. Whoever has the token counts as the user. A web page
+cannot ask: its browser sends ``Origin``, and a name that leads here by another domain shows in ``Host``.
 """
 
 import asyncio
 import hmac
 import os
 import secrets
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 
 from agentx.client import place
-from agentx.server.connection import MOST_BYTES, Connection, Service
+from agentx.server.connection import BEHIND_BYTES, MOST_BYTES, Connection, Service
 from agentx.server.peers import Peer
 from agentx.storage.errors import AgentXError
 
-_HEAD_BYTES = 16 << 10
-_SLOW_S = 10.0
+SLOW_S = 10.0
 """A client that has not sent its whole request after this time is disconnected."""
+
+MOST_OVER_HTTP = 64
+"""Maximum number of connections over HTTP."""
 
 _REASONS = {
     400: "Bad Request",
@@ -31,6 +36,19 @@ _REASONS = {
     413: "Content Too Large",
     415: "Unsupported Media Type",
 }
+_ONCE = {b"host", b"origin", b"authorization", b"content-type", b"content-length"}
+"""Headers that decide whether a request is served: each is given once at most."""
+
+_OTHERS = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"connection", b"close"),
+]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class HttpRefusedError(AgentXError):
@@ -53,52 +71,60 @@ class HttpAccess(msgspec.Struct, frozen=True):
         return {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
 
 
-class HttpConnection(Connection):
-    """One request over HTTP."""
+def require_user(scope: Scope, access: HttpAccess) -> dict[bytes, bytes]:
+    """Check that a request is one of a program of the user, before anything of its body is read.
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, access: HttpAccess) -> None:
-        super().__init__(service, loop)
-        self._access = access
-        self._length: int | None = None
+    Returns:
+        Its headers by name in lower case.
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the request, for a limited time."""
-        super().connection_made(transport)
-        self._timer = self._loop.call_later(_SLOW_S, self.transport.abort)
+    Raises:
+        HttpRefusedError: It is not.
+    """
+    pairs = list(scope["headers"])
+    found = dict(pairs)
+    decisive = [name for name, _ in pairs if name in _ONCE]
+    if len(decisive) != len(set(decisive)):
+        raise HttpRefusedError(400)
+    hosts = {host.encode() for host in access.hosts}
+    if found.get(b"host") not in hosts:
+        raise HttpRefusedError(403)
+    if found.get(b"origin", b"") not in {b"", *(b"http://" + host for host in hosts)}:
+        raise HttpRefusedError(403)
+    if not hmac.compare_digest(found.get(b"authorization", b""), f"Bearer {access.token}".encode()):
+        raise HttpRefusedError(401)
+    return found
+
+
+def rpc_length(scope: Scope, headers: Mapping[bytes, bytes]) -> int:
+    """Return the length of the body that a request to ``/rpc`` announces.
+
+    Raises:
+        HttpRefusedError: It is no such request, or too long.
+    """
+    if scope["method"] != "POST":
+        raise HttpRefusedError(405)
+    if headers.get(b"content-type", b"").partition(b";")[0].strip() != b"application/json":
+        raise HttpRefusedError(415)
+    if b"transfer-encoding" in headers:
+        raise HttpRefusedError(400)
+    length = headers.get(b"content-length", b"")
+    if not length.isdigit():
+        raise HttpRefusedError(411)
+    if len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
+        raise HttpRefusedError(413)
+    return int(length)
+
+
+class _RpcCall(Connection):
+    """One request to ``/rpc``: like a connection whose other end is the user."""
 
     def identify(self) -> Peer:
-        """Return the user: only the token decides."""
-        return Peer(pid=0, uid=os.getuid(), inside_run=False)
+        """Return the user: the token was checked."""
+        return USER
 
-    def data_received(self, data: bytes) -> None:
-        """Check the head before anything of the body is kept; then handle the request."""
-        if self._deaf or self.transport.is_closing():
-            return
-        self._heard += data
-        try:
-            self._read()
-        except HttpRefusedError as error:
-            head = f"HTTP/1.1 {error.status} {error}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-            self.transport.write(head.encode())
-            self._timer.cancel()
-            self.hang_up()
-
-    def _read(self) -> None:
-        if self._length is None:
-            head, end, body = bytes(self._heard).partition(b"\r\n\r\n")
-            if len(head) > _HEAD_BYTES:
-                raise HttpRefusedError(413)
-            if not end:
-                return
-            self._length = body_length(head, self._access)
-            self._heard = bytearray(body)
-        if len(self._heard) >= self._length:
-            self._timer.cancel()
-            body, self._heard = bytes(self._heard[: self._length]), bytearray()
-            self.transport.write(
-                b"HTTP/1.1 200 OK\r\nConnection: close\r\nCache-Control: no-store\r\n"
-                b"Content-Type: application/x-ndjson\r\nX-Content-Type-Options: nosniff\r\n\r\n"
-            )
+    def answer(self, body: bytes) -> None:
+        """Handle the request."""
+        if not self.transport.is_closing():  # refused already
             self._handle(body)
             self._deaf = True
             self._after_answer()
@@ -108,59 +134,219 @@ class HttpConnection(Connection):
             self.hang_up()
 
 
-def body_length(head: bytes, access: HttpAccess) -> int:
-    """Return the length of the body that a request announces.
-
-    Raises:
-        HttpRefusedError: It is not one of a program of the user.
-    """
-    try:
-        line, *rows = head.decode("ascii").split("\r\n")
-        method, path, version = line.split(" ")
-        pairs = [(name.lower(), value.strip()) for name, _, value in (row.partition(":") for row in rows)]
-    except ValueError:
-        raise HttpRefusedError(400) from None
-    found = dict(pairs)
-    if version not in {"HTTP/1.1", "HTTP/1.0"} or len(found) != len(pairs) or "transfer-encoding" in found:
-        raise HttpRefusedError(400)
-    if found.get("host") not in access.hosts or found.get("origin", "") not in {
-        "",
-        *(f"http://{host}" for host in access.hosts),
-    }:
-        raise HttpRefusedError(403)
-    if not hmac.compare_digest(found.get("authorization", "").encode(), f"Bearer {access.token}".encode()):
-        raise HttpRefusedError(401)
-    if path != "/rpc":
-        raise HttpRefusedError(404)
-    if method != "POST":
-        raise HttpRefusedError(405)
-    if found.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HttpRefusedError(415)
-    length = found.get("content-length", "")
-    if not (length.isascii() and length.isdigit()):
-        raise HttpRefusedError(411)
-    if len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
-        raise HttpRefusedError(413)
-    return int(length)
+USER = Peer(pid=0, uid=os.getuid(), inside_run=False)
+"""Who asks over HTTP: only the token decides."""
 
 
-async def listen_http(
-    service: Service, loop: asyncio.AbstractEventLoop, where: str, port: int
-) -> asyncio.Server:
-    """Listen on a port of the loopback address, and write where and with which token.
+class _AnswerStream(asyncio.Transport):
+    """Takes what a connection writes, for the body of an HTTP response."""
+
+    def __init__(self, call: _RpcCall, abort: Callable[[], object]) -> None:
+        super().__init__()
+        self._call = call
+        self._abort = abort
+        self._parts: asyncio.Queue[bytes] = asyncio.Queue()
+        self._waiting = 0
+        self._closing = False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Do nothing: the limit is fixed."""
+
+    def pause_reading(self) -> None:
+        """Do nothing: there is one request."""
+
+    def resume_reading(self) -> None:
+        """Do nothing: there is one request."""
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._closing
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send bytes when the client reads."""
+        if data and not self._closing:
+            self._parts.put_nowait(bytes(data))
+            self._waiting += len(data)
+            if self._waiting > BEHIND_BYTES:
+                self._call.pause_writing()
+
+    def write_eof(self) -> None:
+        """End the body after what was written."""
+        self._closing = True
+        self._parts.put_nowait(b"")
+
+    def close(self) -> None:
+        """End the body after what was written."""
+        if not self._closing:
+            self.write_eof()
+
+    def abort(self) -> None:
+        """Give the response up."""
+        self._closing = True
+        self._abort()
+
+    async def next(self) -> bytes:
+        """Return the next part of the body; empty at its end."""
+        part = await self._parts.get()
+        self._waiting -= len(part)
+        if self._waiting <= BEHIND_BYTES:
+            self._call.resume_writing()
+        return part
+
+
+class HttpListener:
+    """Listens on a port of the loopback address, and answers who has the token.
 
     Args:
         service: The server.
         loop: Its loop.
-        where: The runtime directory.
-        port: The port; 0 for any free one.
+        mcp: Answers requests to ``/mcp``.
+
+    Attributes:
+        port: The port.
     """
-    token = secrets.token_urlsafe(32)
-    made: list[HttpAccess] = []
-    server = await loop.create_server(lambda: HttpConnection(service, loop, made[0]), "127.0.0.1", port)
-    made.append(HttpAccess(server.sockets[0].getsockname()[1], token))
-    _publish(f"{where}/{place.HTTP}", made[0])
-    return server
+
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, mcp: App) -> None:
+        self.port = 0
+        self._service = service
+        self._loop = loop
+        self._mcp = mcp
+        self._access: HttpAccess
+        self._server: asyncio.Server | None = None
+        self._connections: set[Any] = set()
+
+    async def listen(self, where: str, port: int) -> None:
+        """Listen, and write where and with which token.
+
+        Args:
+            where: The runtime directory.
+            port: The port; 0 for any free one.
+
+        Raises:
+            OSError: The port is in use.
+        """
+        import uvicorn  # noqa: PLC0415 - loaded only where HTTP is on
+
+        config = uvicorn.Config(
+            self._answer,
+            interface="asgi3",
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=60,
+        )
+        config.load()
+        state = uvicorn.server.ServerState()
+        self._connections = state.connections
+        protocol = _guarded()
+
+        def connection() -> asyncio.Protocol:
+            made: asyncio.Protocol = protocol(
+                config=config, server_state=state, app_state={}, _loop=self._loop
+            )
+            return made
+
+        self._server = server = await self._loop.create_server(connection, "127.0.0.1", port)
+        self.port = server.sockets[0].getsockname()[1]
+        self._access = HttpAccess(self.port, secrets.token_urlsafe(32))
+        _publish(f"{where}/{place.HTTP}", self._access)
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        if self._server is not None:
+            self._server.close()
+
+    def hang_up(self) -> None:
+        """Close the connections that are left."""
+        for connection in list(self._connections):
+            connection.transport.close()
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            headers = require_user(scope, self._access)
+            match scope["path"]:
+                case "/rpc":
+                    await self._rpc(rpc_length(scope, headers), receive, send)
+                case "/mcp":
+                    await self._mcp(scope, receive, send)
+                case _:
+                    await _refuse(404, send)
+        except HttpRefusedError as error:
+            await _refuse(error.status, send)
+
+    async def _rpc(self, length: int, receive: Receive, send: Send) -> None:
+        body = await _body(length, receive)
+        call = _RpcCall(self._service, self._loop)
+        task = asyncio.current_task()
+        assert task is not None
+        stream = _AnswerStream(call, task.cancel)
+        call.connection_made(stream)
+        watch = asyncio.ensure_future(_gone(receive, stream))
+        try:
+            call.answer(body)
+            json_lines = (b"content-type", b"application/x-ndjson")
+            await send({"type": "http.response.start", "status": 200, "headers": [json_lines, *_OTHERS]})
+            while part := await stream.next():
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            watch.cancel()
+            call.connection_lost(None)
+
+
+async def _refuse(status: int, send: Send) -> None:
+    nothing = (b"content-length", b"0")
+    await send({"type": "http.response.start", "status": status, "headers": [nothing, *_OTHERS]})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _body(length: int, receive: Receive) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        HttpRefusedError: It is not as long as announced, or comes too slowly.
+    """
+    heard = bytearray()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SLOW_S):
+            while (message := await receive())["type"] == "http.request":
+                heard += message.get("body", b"")
+                if not message.get("more_body", False):
+                    break
+    if len(heard) != length:
+        raise HttpRefusedError(400)
+    return bytes(heard)
+
+
+async def _gone(receive: Receive, stream: _AnswerStream) -> None:
+    """Give a response up when its client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    stream.abort()
+
+
+def _guarded() -> type[Any]:
+    """Return the protocol of a connection: uvicorn's, for few connections, none of which may be silent."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 - loaded only where HTTP is on
+
+    class Guarded(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > MOST_OVER_HTTP:
+                transport.abort()
+            self.loop.call_later(SLOW_S, self.end_if_silent)
+
+        def end_if_silent(self) -> None:
+            if self.cycle is None:
+                self.transport.abort()
+
+    return Guarded
 
 
 def _publish(name: str, access: HttpAccess) -> None:

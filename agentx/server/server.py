@@ -15,12 +15,14 @@ from typing import Any
 from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
+from agentx.mcp.over_http import McpOverHttp
 from agentx.quality.process import is_marked
+from agentx.server.agent_calls import ServedDesk
 from agentx.server.calls import ServedCall
 from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
 from agentx.server.errors import BUSY, Refused
-from agentx.server.http import listen_http
+from agentx.server.http import USER, HttpListener
 from agentx.server.methods import FOLLOWERS
 from agentx.server.peers import Peer
 from agentx.server.pool import Pool
@@ -67,6 +69,7 @@ class Server:
         self._started = self._used = time.monotonic()
         self._requests = 0
         self._http = 0
+        self._desk = ServedDesk(self, USER)
         self._done: asyncio.Event
 
     # --- what a connection needs ------------------------------------------------------------------
@@ -155,11 +158,12 @@ class Server:
         listening = await loop.create_unix_server(
             lambda: Connection(self, loop), sock=listener, backlog=_BACKLOG
         )
-        ports = [listening]
+        mcp = McpOverHttp(self._desk)
+        http = HttpListener(self, loop, mcp)
         if self._settings.server_http:
             with suppress(OSError, OverflowError):  # the port is in use: the socket is what counts
-                ports.append(await listen_http(self, loop, where, int(self._settings.server_http)))
-                self._http = ports[1].sockets[0].getsockname()[1]
+                await http.listen(where, int(self._settings.server_http))
+                self._http = http.port
         try:
             while not self._done.is_set():
                 with suppress(TimeoutError):
@@ -173,9 +177,11 @@ class Server:
                 os.unlink(f"{where}/{place.SOCKET}")
                 with suppress(FileNotFoundError):
                     os.unlink(f"{where}/{place.HTTP}")
-            for one in ports:
-                one.close()
+            listening.close()
+            http.close()
             await self._finished()
+            await mcp.close()
+            http.hang_up()
             for connection in self._connections:
                 connection.transport.close()
             self.workers.shutdown()
@@ -195,7 +201,7 @@ class Server:
 
     @property
     def _busy(self) -> int:
-        return sum(connection.busy for connection in self._connections)
+        return self._desk.busy + sum(connection.busy for connection in self._connections)
 
 
 def _named(where: str) -> tuple[int, int] | None:
