@@ -1,9 +1,11 @@
 """What was learned, for one screen: the user's own sentences, ranked, without repetitions.
 
-The rank says how sure it is that a user would recognise a line as theirs. It rests on what the memory records (status,
-evidence, what a sentence answers) and on the form of the sentence (an order, a yes, a no, a question), not on topics.
+The rank says how sure it is that a user would recognise a line as theirs. It rests on what the memory records
+(status, evidence, what a sentence answers) and on the form of the sentence (an order, a yes, a no, a
+question), not on topics.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -13,6 +15,8 @@ from agentx.storage.events.transcript_events import ModelUsage, TranscriptImport
 from agentx.storage.events.types import AgentMessageSent, Event, ToolCallExecuted, UserMessageSent
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
+from agentx.synthesis.demands.doubt import weigh
+from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.words import content_words, is_weak, words_of
 from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, RejectionDetail
 from agentx.synthesis.scribe.answers import NO, YES
@@ -26,6 +30,14 @@ SURE = 2.0
 
 _SHARED = 2
 """Words that corrections have in common to be one that recurs, and times that something recurs."""
+
+_CLAUSE = 20
+_MOST, _CANDIDATE, _CERTAIN = 2.8, 0.5, 0.1
+"""Largest weight of the signs of a demand, and what they count for: a candidate rests on them alone."""
+
+_ADDRESS = re.compile(r"\S+://\S+")
+_AT_LEAST = 2
+"""Where nothing is sure, so many doubtful lines are shown."""
 
 _FEW = 3
 """A sentence with fewer words of its own says nothing without what it answers."""
@@ -108,14 +120,14 @@ def learned(engine: Engine) -> Learned:
     """Return what was learned so far; reads the history once."""
     state = engine.state
     told = _read(engine, state)
-    items = [item for item in state.items.values() if item.status in ("active", "candidate", "dormant")]
-    found = [(item, _line(item, told)) for item in items]
+    lines = [(item, _line(item, told)) for item in state.items.values()]
+    found = [pair for pair in lines if pair[0].status in ("active", "candidate", "dormant")]
     parts = (
         _part("rules", found, "constraint", "rule", "north_star"),
         _part("ruled_out", found, "rejection"),
         _part("decisions", found, "decision"),
         _part("open_problems", [pair for pair in found if pair[0].status == "active"], "hot_issue"),
-        LearnedPart("recurring", tuple(_recurring(state, found))),
+        LearnedPart("recurring", tuple(_recurring(lines))),
     )
     return Learned(
         parts=_once(parts),
@@ -155,15 +167,17 @@ def _read(engine: Engine, state: State) -> _Told:
 def _line(item: MemoryItem, told: _Told) -> LearnedLine:
     event = told.events.get(item.evidence[0].seq) if item.evidence else None
     quote = one_line(item.evidence[0].quote) if item.evidence else ""
-    text, about = item.text, ""
-    if item.trust == "user" and quote and item.kind != "hot_issue" and not item.by_hand:
+    text, about, call = item.text, "", None
+    if isinstance(item.detail, HotIssueDetail):
+        text, about = _failing(item.detail)
+    elif item.trust == "user" and quote and not item.by_hand:
         text = quote
         if item.answers is not None:
-            about = one_line(item.answers.quote)
-        elif isinstance(item.detail, RejectionDetail) and item.detail.call is not None:
-            about = one_line(
-                item.text.partition(f": {item.detail.reason}")[0] if item.detail.reason else item.text
-            )
+            about = _asked(item.answers.quote)
+    if isinstance(item.detail, RejectionDetail) and item.detail.call is not None:
+        call = item.detail.call
+        about = _shown(call.tool, call.arguments)
+        text = one_line(item.detail.reason) if item.detail.reason else ""
     return LearnedLine(
         id=item.id,
         text=text,
@@ -176,12 +190,31 @@ def _line(item: MemoryItem, told: _Told) -> LearnedLine:
     )
 
 
+def _failing(detail: HotIssueDetail) -> tuple[str, str]:
+    """Return the name of a check, and why it fails, as far as is known."""
+    name = detail.check if detail.runner in ("", "exit") else f"{detail.check} ({detail.runner})"
+    since = "; not run any more" if detail.silenced else ""
+    return name, f"{one_line(detail.message)}{since}"
+
+
+def _asked(quote: str) -> str:
+    """Return the last sentence of what an agent asked or proposed: what stands before leads to it."""
+    parts = list(sentences(quote))
+    return one_line(quote[parts[-1].start : parts[-1].end]) if parts else one_line(quote)
+
+
+def _shown(tool: str, arguments: dict[str, str]) -> str:
+    """Return a call as a person would name it: its command line, or its file without the directories."""
+    command, path = arguments.get("command", ""), arguments.get("path", "")
+    return f"{tool} `{one_line(command)}`" if command else f"{tool} {path.rpartition('/')[2]}".rstrip()
+
+
 def _rank(item: MemoryItem, text: str, about: str) -> float:
     if item.by_hand or item.pinned:
         return 9.0
     if isinstance(item.detail, HotIssueDetail):
         return item.score + item.detail.failures / 10
-    rank = {"active": 3.0, "dormant": 2.5}.get(item.status, 1.5)
+    rank = {"active": 3.0, "dormant": 2.5}.get(item.status, 1.5) + _signs(item, text)
     rank += min(len({one.seq for one in item.evidence}) - 1, 3)
     if item.trust != "user":
         return rank - 1.0
@@ -195,21 +228,24 @@ def _rank(item: MemoryItem, text: str, about: str) -> float:
         rank += 0.5
     if own < _FEW and not about:
         rank -= 1.5
-    if item.kind == "rejection" and item.status == "dormant" and not text.strip():
-        rank -= 2.0
     return rank + min(own, 10) / 100
+
+
+def _signs(item: MemoryItem, text: str) -> float:
+    """Return what the signs in a demand or refusal add, that it is meant to last."""
+    if item.kind not in ("constraint", "rejection") or not text:
+        return 0.0
+    weight = weigh(text, first=True, alone=True, words_of_message=len(text.split())).weight
+    return max(-_MOST, min(weight, _MOST)) * (_CANDIDATE if item.status == "candidate" else _CERTAIN)
 
 
 def _part(name: str, found: Iterable[tuple[MemoryItem, LearnedLine]], *kinds: str) -> LearnedPart:
     lines = sorted(
-        (line for item, line in found if item.kind in kinds and line.text.strip()),
+        (line for item, line in found if item.kind in kinds and line.text),
         key=lambda line: (-line.rank, line.at),
     )
-    return LearnedPart(
-        name,
-        tuple(line for line in lines if line.rank >= SURE),
-        tuple(line for line in lines if line.rank < SURE),
-    )
+    sure = [line for line in lines if line.rank >= SURE] or lines[:_AT_LEAST]
+    return LearnedPart(name, tuple(sure), tuple(lines[len(sure) :]))
 
 
 def _once(parts: Sequence[LearnedPart]) -> tuple[LearnedPart, ...]:
@@ -235,31 +271,23 @@ def _once(parts: Sequence[LearnedPart]) -> tuple[LearnedPart, ...]:
 
 def _same(one: str, other: str) -> bool:
     short, long = sorted((one.casefold(), other.casefold()), key=len)
-    return short == long or (len(short) > 20 and short in long) or bool(likeness(one, other))  # noqa: PLR2004 - a clause
+    return short == long or (len(short) > _CLAUSE and short in long) or bool(likeness(one, other))
 
 
 # --- what recurs ----------------------------------------------------------------------------------------------
 
 
-def _recurring(state: State, found: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[LearnedLine]:
+def _recurring(lines: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[LearnedLine]:
     """Yield the corrections and failures that came again, the most frequent first."""
-    lines = [
-        *_repeated(
-            [
-                line
-                for item, line in found
-                if item.kind in ("constraint", "rejection") and item.trust == "user"
-            ]
-        ),
-        *_refused([(item, line) for item, line in found if item.kind == "rejection"]),
-        *_failed(state),
-    ]
-    yield from sorted(lines, key=lambda line: (-line.times, line.at))
+    standing = [pair for pair in lines if pair[0].status in ("active", "candidate", "dormant")]
+    corrections = [line for item, line in standing if item.kind in ("constraint", "rejection")]
+    again = [*_repeated(corrections), *_refused(standing), *_failed(lines)]
+    yield from sorted(again, key=lambda line: (-line.times, line.at))
 
 
 def _repeated(lines: Sequence[LearnedLine]) -> Iterator[LearnedLine]:
     """Yield what was said in other words again, in another message: sentences with words in common."""
-    said = [(line, _own_words(line.text)) for line in lines if not asks(line.text)]
+    said = [(line, _own_words(line.text)) for line in lines if line.text and not asks(line.text)]
     taken: set[str] = set()
     for line, words in said:
         if line.id in taken:
@@ -275,7 +303,7 @@ def _repeated(lines: Sequence[LearnedLine]) -> Iterator[LearnedLine]:
 
 
 def _own_words(text: str) -> frozenset[str]:
-    return frozenset(word for word in content_words(text) if not is_weak(word))
+    return frozenset(word for word in content_words(_ADDRESS.sub(" ", text)) if not is_weak(word))
 
 
 def _refused(found: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[LearnedLine]:
@@ -287,17 +315,11 @@ def _refused(found: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[Learne
             groups.setdefault(_target(call.tool, call.arguments), []).append(line)
     for name, lines in groups.items():
         if name and len(lines) >= _SHARED:
-            latest = max(lines, key=lambda one: one.at)
-            said = next(
-                (one.text for one in sorted(lines, key=lambda one: one.at, reverse=True) if one.text), ""
-            )
-            yield msgspec.structs.replace(
-                latest,
-                id="",
-                text=f"You refused {name}",
-                about=f"last: “{said}”" if said else "",
-                times=len(lines),
-            )
+            lines.sort(key=lambda one: one.at)
+            said = next((one.text for one in reversed(lines) if one.text), "")
+            about = f"last: “{said}”" if said else ""
+            text = f"You refused {name}"
+            yield msgspec.structs.replace(lines[-1], id="", text=text, about=about, times=len(lines))
 
 
 def _target(tool: str, arguments: dict[str, str]) -> str:
@@ -311,17 +333,16 @@ def _target(tool: str, arguments: dict[str, str]) -> str:
     return f"{tool} of {arguments['path']}" if arguments.get("path") else ""
 
 
-def _failed(state: State) -> Iterator[LearnedLine]:
+def _failed(lines: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[LearnedLine]:
     """Yield the checks that failed again after they had passed."""
-    groups: dict[tuple[str, str], list[MemoryItem]] = {}
-    for item in state.items.values():
+    groups: dict[tuple[str, str], list[LearnedLine]] = {}
+    for item, line in lines:
         if isinstance(item.detail, HotIssueDetail):
-            groups.setdefault((item.detail.runner, item.detail.check), []).append(item)
-    for (_, check), items in groups.items():
-        if len(items) >= _SHARED:
-            last = items[-1]
-            text = f"{check} failed again after it had passed"
-            yield LearnedLine("", text, at=last.created_at, times=len(items), sure=last.status == "active")
+            groups.setdefault((item.detail.runner, item.detail.check), []).append(line)
+    for again in groups.values():
+        if len(again) >= _SHARED:
+            text = f"{again[-1].text} failed, passed, and failed again"
+            yield msgspec.structs.replace(again[-1], id="", text=text, about="", times=len(again))
 
 
 def _usage(files: Iterable[TranscriptImported]) -> Iterator[ModelUsage]:

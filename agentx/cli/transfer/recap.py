@@ -18,15 +18,16 @@ _TITLES = {
     "open_problems": ("Still failing", "agentx memory list --kind hot_issue"),
     "recurring": ("What keeps coming back", ""),
 }
-_LINES = 22
-"""Lines of text on the screen, without headings, where the terminal's height is not known."""
+_ENTRIES = 22
+"""What the screen shows where the terminal's height is not known; each takes up to two lines."""
 
-_AROUND = 16
+_FEWEST = 10
+_AROUND = 20
 """Lines of the screen for headings, blank lines and the prompt."""
 
 _WHEN = 10
 _SESSION = 8
-_MARGIN = 26
+_MARGIN = 23
 
 
 def recap(terminal: Terminal) -> None:
@@ -42,7 +43,7 @@ def recap(terminal: Terminal) -> None:
 def _screen(found: Learned, title: str, terminal: Terminal) -> Iterator[Text | Table]:
     width = min(terminal.out.width, 120)
     yield _head(found, title)
-    room = max(terminal.out.height - _AROUND, _LINES) if terminal.out.is_terminal else _LINES
+    room = max((terminal.out.height - _AROUND) // 2, _FEWEST) if terminal.out.is_terminal else _ENTRIES
     shown = _shares([len(part.lines) for part in found.parts], room)
     if not any(shown):
         yield Text("\nNothing was learned yet: no rule, refusal, decision or failing check was found.")
@@ -108,15 +109,11 @@ def _section(part: LearnedPart, number: int, width: int) -> Iterator[Text | Tabl
 
 
 def _words(line: LearnedLine, width: int) -> Text:
-    """Return what a line says in at most two lines: what was said, then what it is about."""
+    """Return in at most two lines what was said and, if that leaves room, what it is about."""
     times = f" ({line.times}×)" if line.times > 1 else ""
-    said = clip(plain(line.text), (width if line.about else 2 * width) - len(times))
-    text = Text.assemble(said, (times, "bold"))
-    if line.about:
-        room = (
-            max(2 * width - width - 2, 20)
-            if len(said) > width // 2
-            else 2 * width - len(said) - len(times) - 4
-        )
-        text.append(f"\n← {clip(plain(line.about), min(room, width - 3))}", "dim")
+    said = plain(line.text)
+    short = len(said) + len(times) <= width
+    text = Text.assemble(said if short else clip(said, 2 * width - len(times) - width // 8), (times, "bold"))
+    if short and line.about:
+        text.append(f"\n← {clip(plain(line.about), width - 3)}", "dim")
     return text
