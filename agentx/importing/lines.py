@@ -21,6 +21,7 @@ MAX_FILE_BYTES = 256_000_000
 
 _KEPT = 2_000
 _MOST = 1e6
+_CHUNK = 1 << 20
 _NUMBER = re.compile(r"\d{1,9}")
 _decode = msgspec.json.Decoder().decode
 
@@ -73,17 +74,17 @@ class Lines:
     def __iter__(self) -> Iterator[Line]:
         """Yield the lines that are not blank; a torn last line is left out."""
         number = 0
-        with self._open() as file:
+        with _open(self.path) as file:
             while raw := file.readline(MAX_LINE_BYTES):
                 number += 1
                 if len(raw) >= MAX_LINE_BYTES and not raw.endswith(b"\n"):
                     yield self._long(number, raw, file)
                     continue
                 value = _parse(raw)
+                self._take(raw)
                 if value is None and not raw.endswith(b"\n"):
                     self.torn = True
                     return
-                self._take(raw)
                 if raw.strip():
                     self.records += 1
                     yield Line(number, value, "" if value is not None else self._text(raw))
@@ -107,23 +108,19 @@ class Lines:
             with nofollow.open_file(path) as file:
                 raw = file.read(MAX_LINE_BYTES + 1)
             value = _parse(raw) if len(raw) <= MAX_LINE_BYTES else None
+            self._take(raw)
             if value is None:
                 self.torn = True
                 return
-            self._take(raw)
             self.records += 1
             yield value
 
     def scan(self) -> str:
-        """Return the digest that reading the lines will give, without parsing them."""
-        if self.path.is_dir():
-            for _ in self.parts():
-                pass
-            return self.digest
+        """Return the digest that reading it will give, without parsing it."""
         mark = blake2b(digest_size=16)
-        with self._open() as file:
-            while raw := file.readline(MAX_LINE_BYTES):
-                if raw.endswith(b"\n") or len(raw) >= MAX_LINE_BYTES or _parse(raw) is not None:
+        for part in numbered(self.path) if self.path.is_dir() else [self.path]:
+            with _open(part) as file:
+                while raw := file.read(_CHUNK):
                     mark.update(raw)
         return mark.hexdigest()
 
@@ -133,7 +130,7 @@ class Lines:
         Raises:
             UsageError: It is longer than :data:`MAX_FILE_BYTES`.
         """
-        with self._open() as file:
+        with _open(self.path) as file:
             raw = file.read(MAX_FILE_BYTES + 1)
         if len(raw) > MAX_FILE_BYTES:
             raise UsageError(f"{self.path} is larger than {MAX_FILE_BYTES:,} bytes, so it was not imported.")
@@ -159,11 +156,12 @@ class Lines:
             self.invalid += 1
             return raw.decode("utf-8", "replace")
 
-    def _open(self) -> IO[bytes]:
-        file = nofollow.open_file(self.path)
-        if self.path.suffix == ".gz":
-            return io.BufferedReader(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
-        return file
+
+def _open(path: Path) -> IO[bytes]:
+    file = nofollow.open_file(path)
+    if path.suffix == ".gz":
+        return io.BufferedReader(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
+    return file
 
 
 def numbered(folder: Path) -> list[Path]:
