@@ -275,8 +275,9 @@ def _demands_of(block: _Block) -> Iterator[_Reading]:
     elif block.item or block.code:
         yield _read(words, own, above)
     else:
+        labelled = words.removesuffix(own)
         for sentence in _sentences(words):
-            yield _read(sentence, own if own.startswith(sentence) else sentence, above)
+            yield _read(sentence, sentence.removeprefix(labelled), above)
 
 
 def _introduction(text: str) -> str:
@@ -349,7 +350,7 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
     negated = bool(v.FEATURES["negated"].search(own.lower()))
     for reading in readings(words):
         for rule in reading.rules:
-            if rule.certainty == "active":
+            if rule.certainty == "active" and not _EXISTS.match(own):
                 must_not = not isinstance(rule, Demand) or rule.modality == "must_not"
                 return "constraint" if isinstance(rule, Demand) else "rejection", must_not
     pieces = [part for piece in _PIECES.split(own) for part in (piece, *_after_condition(piece))]
@@ -389,6 +390,7 @@ _OBJECT = on_use(
     r"(?! (?:is|are|was|were|has|have)\b)"
 )
 _BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)
+_EXISTS = on_use(r"there (?:is|are|was|were)\b", re.IGNORECASE)
 _NEEDLESS = on_use(r"\b(?:needed|required|necessary|exists?|yet|longer)\b[^,;]{0,40}$", re.IGNORECASE)
 _CONTRAST = on_use(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
 _WHEN_CLAUSE = on_use(rf"(?:{_WHEN_WORDS}|in|for|at|on|to)\b[^;.]{{1,200}}[,:]\s", re.IGNORECASE)
