@@ -353,6 +353,8 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
             if rule.certainty == "active" and not _EXISTS.match(own):
                 must_not = not isinstance(rule, Demand) or rule.modality == "must_not"
                 return "constraint" if isinstance(rule, Demand) else "rejection", must_not
+    if _OUR_BAN.match(own):
+        return "rejection", True
     pieces = [part for piece in _PIECES.split(own) for part in (piece, *_after_condition(piece))]
     if any(_BAN.match(piece) and not _NEEDLESS.search(piece) for piece in pieces):
         return "constraint", True
@@ -390,6 +392,7 @@ _OBJECT = on_use(
     r"(?! (?:is|are|was|were|has|have)\b)"
 )
 _BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)
+_OUR_BAN = on_use(r"(?:we|i) (?:do|will|are|am) (?:not|never)\b|(?:we|i) never\b", re.IGNORECASE)
 _EXISTS = on_use(r"there (?:is|are|was|were)\b", re.IGNORECASE)
 _NEEDLESS = on_use(r"\b(?:needed|required|necessary|exists?|yet|longer)\b[^,;]{0,40}$", re.IGNORECASE)
 _CONTRAST = on_use(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
