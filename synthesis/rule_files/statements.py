@@ -46,8 +46,8 @@ _TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
 _LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
-_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not)\b", re.IGNORECASE)
-_MUST_NOT = on_use(r"\b(?:must|shall|should|may|can|do) ?(?:not|never)\b|\bcannot\b", re.IGNORECASE)
+_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not|mustn['’]t|shouldn['’]t|can['’]t)\b", re.IGNORECASE)
+_MUST_NOT = on_use(r"\b(?:(?:must|shall|should|may|can|do) (?:not|never)|cannot|(?:must|should|ca|do)n['’]t)\b", re.IGNORECASE)
 _CROSSES = "❌✗✘🚫⛔✖"
 _IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
 
@@ -392,7 +392,7 @@ _OBJECT = on_use(
     r"(?! (?:is|are|was|were|has|have)\b)"
 )
 _BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)
-_OUR_BAN = on_use(r"(?:we|i) (?:do|will|are|am) (?:not|never)\b|(?:we|i) never\b", re.IGNORECASE)
+_OUR_BAN = on_use(r"(?:we|i) (?:\w+n['’]t|(?:(?:do|will|are|am) )?(?:not|never))\b", re.IGNORECASE)
 _EXISTS = on_use(r"there (?:is|are|was|were)\b", re.IGNORECASE)
 _NEEDLESS = on_use(r"\b(?:needed|required|necessary|exists?|yet|longer)\b[^,;]{0,40}$", re.IGNORECASE)
 _CONTRAST = on_use(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
