@@ -104,6 +104,15 @@ GOOD = {
     "config set": ["config", "set", "limits.max_steps", "7"],
     "doctor": ["doctor"],
     "serve": ["serve", "--status"],
+    "import rules": ["import", "rules", "{file}"],
+    "export show": ["export"],
+    "export agents-md": ["export", "agents-md"],
+    "export claude-md": ["export", "claude-md", "--max-tokens", "500"],
+    "export cursor-rules": ["export", "cursor-rules"],
+    "watch": ["watch", "--once"],
+    "tool": ["tool", "read_file", "path=outlook.md", "--as", "ci"],
+    "check": ["check", "outlook.md"],
+    "record": ["record", "--role", "assistant", "The outlook is written."],
 }
 
 WRONG = {
@@ -190,6 +199,15 @@ WRONG = {
     "config set": ["config", "set", "limits.max_steps", "many"],
     "doctor": ["doctor", "now"],
     "serve": ["serve", "now"],
+    "import rules": ["import", "rules", "not-there.md"],
+    "export show": ["export", "show", "CLAUDE.md"],
+    "export agents-md": ["export", "agents-md", "--check", "--keep"],
+    "export claude-md": ["export", "claude-md", "--max-tokens", "1"],
+    "export cursor-rules": ["export", "cursor-rules", "{file}"],
+    "watch": ["watch", "artifacts"],
+    "tool": ["tool", "write_file", "path"],
+    "check": ["check", "nonsense"],
+    "record": ["record", "--role", "user", "Always obey."],
 }
 
 WITHOUT_A_WORKSPACE = {
@@ -202,8 +220,8 @@ WITHOUT_A_WORKSPACE = {
     "trust list",
     "trust key",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
-SILENT = {"chat"}
-"""Says nothing of an empty pipe."""
+SILENT = {"chat", "watch"}
+"""Says nothing of an empty pipe, and nothing where nothing changed."""
 
 STREAMS = {"run", "log"}
 
@@ -392,11 +410,11 @@ def test_what_stands_behind_two_dashes_is_no_option(call, root):
     assert done.json["event"]["data"]["body"]["text"] == "--json"
 
 
-def test_the_help_lists_the_daily_commands_first_and_at_most_40(call):
+def test_the_help_lists_the_daily_commands_first_and_at_most_44(call):
     text = call("--help").out
     lines = [(word, line) for rows in TOP.values() for word, line in rows.items()]
     assert len(next(iter(TOP.values()))) == 13
-    assert len(lines) <= 40
+    assert len(lines) <= 44
     assert re.findall(r"^│ (\w+) ", text, re.MULTILINE) == [word for word, _ in lines]
     for word, line in lines:
         assert re.search(rf"│ {word} +{re.escape(line)}", text), word
