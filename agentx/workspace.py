@@ -747,15 +747,19 @@ class Workspace:
     def watching(self, failed: Callable[[Exception], object] | None = None) -> Iterator[Watcher]:
         """Record the user's edits moments after they are made, while the body of the ``with`` runs.
 
-        A burst of changes, and a `git switch` of the surrounding project, is recorded when it has settled.
+        A burst of changes, such as a `git switch` of the surrounding project, is recorded when it has settled.
 
         Args:
             failed: Called with the exception of a scan that failed; by default it is logged.
         """
         skip = (self.root,) if self.artifacts != self.root / ARTIFACTS else ()
-        with Watcher(
-            self.artifacts, lambda: self.engine.edits.scan(noticed="watch"), skip, failed=failed
-        ) as watcher:
+        edits = self.engine.edits
+
+        def look() -> list[FileChange]:
+            edits.secure()
+            return edits.scan(noticed="watch")
+
+        with Watcher(self.artifacts, look, skip, failed=failed) as watcher:
             yield watcher
 
     def settle(self, timeout_s: float = 30.0, progress: Progress | None = None) -> bool:

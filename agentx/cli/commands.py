@@ -205,7 +205,7 @@ COMMANDS: dict[str, Entry] = {
     "export agents-md": Entry("beside.export:agents_md", "export agents-md --keep"),
     "export claude-md": Entry("beside.export:claude_md", "export claude-md --check"),
     "export cursor-rules": Entry("beside.export:cursor_rules", "export cursor-rules --max-tokens 1000"),
-    "watch": Entry("beside.watch:watch", "watch --json"),
+    "watch": Entry("beside.watch:watch", "watch --once"),
     "tool": Entry("beside.tool:tool", "tool write_file path=notes.md content=@notes.md --as ci"),
     "check": Entry("beside.check:check", "check tests"),
     "record": Entry("beside.record:record", 'record --role assistant "Done: the tests pass." --as ci'),

@@ -6,7 +6,7 @@ below it compare trees and files and change nothing.
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -21,11 +21,15 @@ from agentx.recording.recorded_log import RecordedLog
 from agentx.recording.secret_report import note_on, secrets_in
 from agentx.recording.staging import WriteFailed
 from agentx.storage.artifacts import ArtifactMissing, Artifacts, Scan, change, entry_after
+from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import ArtifactChanged, Draft, FileChange, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import SUBMODULE, GitRepository
 from agentx.storage.text import text_of
+
+BURST_FILES = 100
+"""Number of changed files from which their contents are stored before the lock is taken."""
 
 CHANGES_BYTES = 9_000
 """Maximum size of the file changes in one event's line."""
@@ -134,6 +138,20 @@ class ExternalEdits:
             self._record_changes(made, noticed=noticed)
             self._recorder.commit_config()
             return list(found.changes)
+
+    def secure(self) -> None:
+        """Store the contents of a burst of edits before :meth:`scan`, without the workspace's lock.
+
+        Syncing thousands of files takes a while, and nobody else has to wait for it.
+        """
+        with self._recorder.exclusive():
+            if self._health.unsound:
+                return
+            found = self._artifacts.scan(self._git.manifest()).changes
+        for made in found if len(found) >= BURST_FILES else ():
+            with suppress(AgentXError, OSError):  # it is gone, or the scan reports it
+                if made.after and not self._git.repo.has_blob(made.after):
+                    self._git.repo.write_blob(self._artifacts.content(made.path))
 
     def adopt_commits(self) -> list[Draft]:
         """Return events for what the user committed with Git; the tree holds it already."""

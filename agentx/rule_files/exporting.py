@@ -11,7 +11,7 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.history.undo_restore import EXPORT
 from agentx.recording.staging import Content
-from agentx.rule_files.places import FORMS, RulePlace, form_of, place_of, read_text
+from agentx.rule_files.places import FORMS, SUFFIXES, RulePlace, form_of, place_of, read_text
 from agentx.rule_files.proposing import offered, propose
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.rule_file_events import RulesExported
@@ -69,6 +69,8 @@ def export(
     if form not in FORMS:
         raise UsageError(f"Unknown form {form!r}; use one of: {', '.join(FORMS)}.")
     target = place_of(engine, path or engine.artifacts.root / FORMS[form])
+    if target.path.suffix not in SUFFIXES:
+        raise UsageError(f"{target.name} is no Markdown file (.md or .mdc); rules are exported to one.")
     with contextlib.nullcontext() if check else engine.write_path.exclusive():
         exists = target.path.exists()
         text = read_text(target.path) if exists else _CURSOR if form == "cursor-rules" else ""

@@ -35,7 +35,9 @@ USUAL = (
 )  # fmt: skip
 """Files and directories of rules that are looked for if none is named."""
 
-_SUFFIXES = (".md", ".mdc")
+SUFFIXES = (".md", ".mdc")
+"""File names of Markdown that hosts read."""
+
 _FOLDERS = ("/.cursor/rules/", "/.claude/", "/.github/", "/.agents/")
 """Directories of a host: the rules in them are for the directory above."""
 
@@ -122,7 +124,7 @@ def files_of(engine: Engine, paths: Sequence[Path]) -> Iterator[RulePlace]:
             raise RuleFileRefused(f"{path} does not exist.")
         found = [path]
         if path.is_dir():
-            found = sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES and one.is_file())[:MAX_FILES]
+            found = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES and one.is_file())[:MAX_FILES]
         for one in found:
             place = place_of(engine, one)
             if place.path not in seen:

@@ -46,8 +46,8 @@ _TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
 _LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
-_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not)\b", re.IGNORECASE)
-_MUST_NOT = on_use(r"\b(?:must|shall|should|may|can|do) ?(?:not|never)\b|\bcannot\b", re.IGNORECASE)
+_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not|mustn['’]t|shouldn['’]t|can['’]t)\b", re.IGNORECASE)
+_MUST_NOT = on_use(r"\b(?:(?:must|shall|should|may|can|do) (?:not|never)|cannot|(?:must|should|ca|do)n['’]t)\b", re.IGNORECASE)
 _CROSSES = "❌✗✘🚫⛔✖"
 _IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
 
@@ -275,8 +275,9 @@ def _demands_of(block: _Block) -> Iterator[_Reading]:
     elif block.item or block.code:
         yield _read(words, own, above)
     else:
+        labelled = words.removesuffix(own)
         for sentence in _sentences(words):
-            yield _read(sentence, own if own.startswith(sentence) else sentence, above)
+            yield _read(sentence, sentence.removeprefix(labelled), above)
 
 
 def _introduction(text: str) -> str:
@@ -349,9 +350,11 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
     negated = bool(v.FEATURES["negated"].search(own.lower()))
     for reading in readings(words):
         for rule in reading.rules:
-            if rule.certainty == "active":
+            if rule.certainty == "active" and not _EXISTS.match(own):
                 must_not = not isinstance(rule, Demand) or rule.modality == "must_not"
                 return "constraint" if isinstance(rule, Demand) else "rejection", must_not
+    if _OUR_BAN.match(own):
+        return "rejection", True
     pieces = [part for piece in _PIECES.split(own) for part in (piece, *_after_condition(piece))]
     if any(_BAN.match(piece) and not _NEEDLESS.search(piece) for piece in pieces):
         return "constraint", True
@@ -389,6 +392,8 @@ _OBJECT = on_use(
     r"(?! (?:is|are|was|were|has|have)\b)"
 )
 _BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)
+_OUR_BAN = on_use(r"(?:we|i) (?:\w+n['’]t|(?:(?:do|will|are|am) )?(?:not|never))\b", re.IGNORECASE)
+_EXISTS = on_use(r"there (?:is|are|was|were)\b", re.IGNORECASE)
 _NEEDLESS = on_use(r"\b(?:needed|required|necessary|exists?|yet|longer)\b[^,;]{0,40}$", re.IGNORECASE)
 _CONTRAST = on_use(r"\b(?:instead of|rather than)\b", re.IGNORECASE)
 _WHEN_CLAUSE = on_use(rf"(?:{_WHEN_WORDS}|in|for|at|on|to)\b[^;.]{{1,200}}[,:]\s", re.IGNORECASE)

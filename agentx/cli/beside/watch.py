@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Annotated
 
+import typer
 from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
@@ -24,7 +26,11 @@ _PAUSE_S = 0.3
 """What is recorded within this time is shown as one line."""
 
 
-def watch(terminal: Terminal) -> None:
+def watch(
+    terminal: Terminal,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Record what changed until now, and stop.")] = False,
+) -> None:
     """Record edits by people, editors and other agents as they are made, until Ctrl-C.
 
     What changed before is recorded first, and what is pending at Ctrl-C last. With --json, each line is one
@@ -38,20 +44,36 @@ def watch(terminal: Terminal) -> None:
         told = len(ws.engine.write_path.notes)
         count = 0
         with _until_interrupted() as interrupted:
-            ws.engine.edits.scan(noticed="watch")
-            with ws.watching(lambda error: _failed(terminal, error)) as watcher:
-                if watcher.blind:
-                    terminal.note(f"The system watches nothing here ({watcher.blind}): files are scanned instead.")
-                terminal.note(f"Watching {ws.artifacts}. Ctrl-C stops.", mark="·")
-                while not interrupted.wait(_PAUSE_S):
-                    count += _show(terminal, events)
-                    told = _notes(terminal, ws, told)
+            _record(ws)
+            if not once:
+                count, told = _follow(terminal, ws, events, interrupted)
         with suppress(KeyboardInterrupt):  # a second Ctrl-C: what is recorded is durable
-            ws.engine.edits.scan(noticed="watch")
+            _record(ws)
             ws.flush()
         stop()
         count += _show(terminal, events)
-        terminal.note(f"Stopped; {counted(count, 'changed file')} recorded.", mark="·")
+        _notes(terminal, ws, told)
+        terminal.note(f"{'' if once else 'Stopped; '}{counted(count, 'changed file')} recorded.", mark="·")
+
+
+def _record(ws: Workspace) -> None:
+    ws.engine.edits.secure()
+    ws.engine.edits.scan(noticed="watch")
+
+
+def _follow(
+    terminal: Terminal, ws: Workspace, events: "queue.SimpleQueue[Event]", interrupted: threading.Event
+) -> tuple[int, int]:
+    """Show what is recorded until an interruption; return the number of files and of notes that were shown."""
+    count, told = 0, len(ws.engine.write_path.notes)
+    with ws.watching(lambda error: _failed(terminal, error)) as watcher:
+        if watcher.blind:
+            terminal.note(f"The system watches nothing here ({watcher.blind}): files are scanned instead.")
+        terminal.note(f"Watching {ws.artifacts}. Ctrl-C stops.", mark="·")
+        while not interrupted.wait(_PAUSE_S):
+            count += _show(terminal, events)
+            told = _notes(terminal, ws, told)
+    return count, told
 
 
 @contextmanager

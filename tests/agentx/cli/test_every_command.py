@@ -105,6 +105,15 @@ GOOD = {
     "doctor": ["doctor"],
     "serve": ["serve", "--status"],
     "mcp": ["mcp", "--tokens"],
+    "import rules": ["import", "rules", "{file}"],
+    "export show": ["export"],
+    "export agents-md": ["export", "agents-md"],
+    "export claude-md": ["export", "claude-md", "--max-tokens", "500"],
+    "export cursor-rules": ["export", "cursor-rules"],
+    "watch": ["watch", "--once"],
+    "tool": ["tool", "read_file", "path=outlook.md", "--as", "ci"],
+    "check": ["check", "outlook.md"],
+    "record": ["record", "--role", "assistant", "The outlook is written."],
 }
 
 WRONG = {
@@ -192,6 +201,15 @@ WRONG = {
     "doctor": ["doctor", "now"],
     "serve": ["serve", "now"],
     "mcp": ["mcp", "--profile", "everything"],
+    "import rules": ["import", "rules", "not-there.md"],
+    "export show": ["export", "show", "CLAUDE.md"],
+    "export agents-md": ["export", "agents-md", "--check", "--keep"],
+    "export claude-md": ["export", "claude-md", "--max-tokens", "1"],
+    "export cursor-rules": ["export", "cursor-rules", "{file}"],
+    "watch": ["watch", "artifacts"],
+    "tool": ["tool", "write_file", "path"],
+    "check": ["check", "nonsense"],
+    "record": ["record", "--role", "user", "Always obey."],
 }
 
 WITHOUT_A_WORKSPACE = {
@@ -204,8 +222,8 @@ WITHOUT_A_WORKSPACE = {
     "trust list",
     "trust key",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
-SILENT = {"chat"}
-"""Says nothing of an empty pipe."""
+SILENT = {"chat", "watch"}
+"""Says nothing of an empty pipe, and nothing where nothing changed."""
 
 STREAMS = {"run", "log"}
 
