@@ -28,12 +28,6 @@ HANDLERS: dict[str, Callable[[Workspace, Any, str], McpAnswer]] = {
 """What answers each tool that is no tool of the workspace; ``remember`` may ask, too."""
 
 
-def changes(request: McpRequest) -> bool:
-    """Return whether a request may change the workspace, so that it waits its turn with other changes."""
-    tool = TOOLS.get(request.name)
-    return request.kind == "call" and tool is not None and not tool.reads
-
-
 def answer(ws: Workspace, request: McpRequest) -> McpAnswer:
     """Answer one question; every error of ours is an answer that says what to do."""
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from agentx.mcp.calls import answer, changes
+from agentx.mcp.calls import answer
 from agentx.mcp.catalogue import TOOLS
 from agentx.mcp.messages import McpAnswer, McpRequest, UserQuestion
 from agentx.mcp.protocol import Place
@@ -34,9 +34,7 @@ def handle(call: ServedCall, params: dict[str, Any], _emit: Emit) -> McpAnswer:
     if request.kind == "call" and tool is not None and tool.programs:
         raise Refused(PARAMS, f"{tool.name} runs programs, so the server does not run it: use `agentx mcp`.")
     with call.workspace(params) as found:
-        if not changes(request):
-            return answer(found.workspace, request)
-        return found.write(lambda: answer(found.workspace, request))
+        return answer(found.workspace, request)
 
 
 class ServedDesk:
