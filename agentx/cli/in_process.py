@@ -58,6 +58,8 @@ def run(arguments: Sequence[str] | None = None, *, key: str = "") -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     collects = gc.get_threshold()
     gc.set_threshold(_COLLECT_EACH, *collects[1:])
+    if arguments is None:
+        gc.freeze()  # what was imported stays until the end: no need to walk through it
     gc.enable()
     try:
         status = carry_out(words, terminal)

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from agentx.synthesis.language.required_words import filtered
 
-_FILTERED_FROM = 8
-"""Searches of a pattern before it is worth while to find out the words that it needs."""
+_FILTERED_FROM = 200
+"""Searches of a pattern before it is worth while to find out the words that it needs: 0.3 ms each."""
 
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 
