@@ -131,7 +131,7 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     if abroad:
         place = root / ARTIFACTS
     bus = Bus()
-    artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,))
+    artifacts = Artifacts(place, config.limits.max_file_bytes, skip=(root,), stamps=root / CACHE / "stamps")
     outer = place != root / ARTIFACTS
     write_path = _open_write_path(root, settings, artifacts, bus, outer=outer, abroad=abroad)
     # Lapsed items are set aside before a message is read, because the message may bring them back. Notes are

@@ -18,9 +18,14 @@ from agentx.storage.files.paths import PathRefused, check_path, resolve_file, re
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import LARGEST, blob_id
 from agentx.storage.git.repository import EXECUTABLE, LINK, REGULAR
+from agentx.storage.stamps import Stamp, keep_stamps, load_stamps
 
 _RACY_NS = 2_000_000_000
 """Age up to which a file is read again: a change within one clock tick (2 s on FAT) leaves no other trace."""
+
+
+_READ_FILES = 64
+"""Number of files read by a scan from which the stamps are worth keeping for the next process."""
 
 
 class FileTooLarge(AgentXError):
@@ -29,16 +34,6 @@ class FileTooLarge(AgentXError):
 
 class ArtifactMissing(AgentXError):
     """The file or directory does not exist in the artifacts."""
-
-
-class Stamp(msgspec.Struct, frozen=True):
-    """File status as the file system reports it, and the tree entry of the content at that time."""
-
-    mtime_ns: int
-    ctime_ns: int
-    size: int
-    inode: int
-    entry: TreeEntry
 
 
 class Scan(msgspec.Struct, frozen=True):
@@ -60,13 +55,19 @@ class Artifacts:
         root: The directory, canonical (:func:`agentx.storage.files.nofollow.canonical`).
         max_file_bytes: Larger files are refused, and skipped by a scan.
         skip: Directories that are not part of the artifacts (the workspace itself, in an outer work tree).
+        stamps: File that keeps the stamps of the files that a scan read; ``None`` to keep none.
     """
 
-    def __init__(self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self, root: Path, max_file_bytes: int, skip: tuple[Path, ...] = (), stamps: Path | None = None
+    ) -> None:
         self.root = root
         self.max_file_bytes = min(max_file_bytes, LARGEST["blob"])  # a larger one would not be read again
         self._skip = {str(path) for path in skip}
         self._stamps: dict[str, Stamp] = {}
+        self._kept = stamps
+        self._loaded = False
+        self._unkept = 0
         self._leftovers: list[str] = []
 
     def locate(self, path: str, *, follow: bool = False) -> Path:
@@ -138,7 +139,8 @@ class Artifacts:
         seen = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         entry = TreeEntry(blob_id(self._read(path, target, info)), _mode(info))
         if info.st_ctime_ns < time.time_ns() - _RACY_NS:
-            self._stamps[path] = Stamp(*seen, entry)
+            self._stamps[path] = Stamp(*seen, entry.oid, entry.mode)
+            self._unkept += 1
         return entry
 
     def _known(self, path: str, info: os.stat_result) -> TreeEntry | None:
@@ -328,6 +330,7 @@ class Artifacts:
         """
         rules = IgnoreRules(self.root)
         self._leftovers.clear()
+        self._load_stamps()
         folders = {path[:end] for path in known for end in _slashes(path)}
         changes: list[FileChange] = []
         notes: list[str] = []
@@ -360,7 +363,22 @@ class Artifacts:
             if gone:
                 changes.append(change(path, known[path], None))
         self._remove_leftovers()
+        self._keep_stamps(seen)
         return Scan(tuple(changes), tuple(notes))
+
+    def _load_stamps(self) -> None:
+        """Take over the stamps that another process kept."""
+        if self._kept is not None and not self._loaded:
+            self._stamps = load_stamps(self._kept, self.root) | self._stamps
+        self._loaded = True
+
+    def _keep_stamps(self, seen: set[str]) -> None:
+        """Keep the stamps of the files that are there for other processes, once enough are new."""
+        if self._kept is not None and self._unkept >= _READ_FILES:
+            keep_stamps(
+                self._kept, self.root, {path: self._stamps[path] for path in seen & self._stamps.keys()}
+            )
+            self._unkept = 0
 
 
 def change(path: str, before: TreeEntry | None, after: TreeEntry | None, size_bytes: int = 0) -> FileChange:

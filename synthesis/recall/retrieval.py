@@ -572,8 +572,8 @@ def _masks(number: int) -> list[int]:
 
 def _nearly_same(bag: int, size: int, other: int, size_of_other: int) -> bool:
     """Return whether two texts share nearly all of their words."""
-    shorter, longer = sorted((size, size_of_other))
-    if shorter < max(_MIN_DUPLICATE_WORDS, NEAR_DUPLICATE * longer):
-        return False
     common = (bag & other).bit_count()
-    return common >= NEAR_DUPLICATE * (size + size_of_other - common)
+    if common < NEAR_DUPLICATE * (size + size_of_other - common):
+        return False
+    shorter, longer = sorted((size, size_of_other))
+    return shorter >= max(_MIN_DUPLICATE_WORDS, NEAR_DUPLICATE * longer)
