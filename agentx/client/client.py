@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import socket
 import sys
 import time
@@ -143,6 +144,13 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has not closed the connection; nothing may be in progress."""
+        look = select.poll()
+        look.register(self._connection, select.POLLIN)
+        return not look.poll(0)  # nothing is to be read but the end
 
     def close(self) -> None:
         """Close the connection; the server keeps running."""

@@ -283,6 +283,8 @@ def schema_of(arguments: type[Arguments]) -> dict[str, Any]:
 
 def _lean(field: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in field.items() if name not in {"default", "maxLength", "minLength"}}
+    if "enum" in field:
+        kept = {"type": "string", **kept}  # some hosts refuse an argument without a type
     if field.get("default") not in ("", -1, {}, None, False):
         kept["default"] = field["default"]
     return kept

@@ -58,7 +58,7 @@ class Desk(Protocol):
         """Answer a question."""
         ...
 
-    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> str:
+    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what a user answered, as the user's."""
         ...
 
@@ -175,13 +175,11 @@ class Protocols:
         if question.remember and not agreed:
             return McpAnswer(text="Not kept: the user does not want it remembered.")
         try:
-            said = await self._desk.decide(place, question, asked, approved=agreed)
+            await self._desk.decide(place, question, asked, approved=agreed)
         except AgentXError as error:
             return McpAnswer(text=str(error), failed=True)
         if question.remember:
             return McpAnswer(text=f"Kept as the user's: {question.remember[1]}")
-        if not agreed:
-            return McpAnswer(text=f"Denied. {said} Do not try it in another way.", failed=True)
         return await self._desk.ask(place, msgspec.structs.replace(alone, call_id=question.call_id))
 
     def _can_ask(self, ctx: Any) -> bool:

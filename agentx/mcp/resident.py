@@ -73,8 +73,8 @@ class Resident:
                 return self._answer_here(request)
             return McpAnswer(text=str(error), failed=True, wrong="" if tool else "failed")
 
-    def decide(self, question: UserQuestion, asked: str, *, approved: bool) -> str:
-        """Record what the user answered, as the user's; return what became of it.
+    def decide(self, question: UserQuestion, asked: str, *, approved: bool) -> None:
+        """Record what the user answered, as the user's.
 
         Raises:
             AgentXError: It cannot be recorded.
@@ -85,7 +85,6 @@ class Resident:
         except ServerUnavailable:
             with self._turn:
                 getattr(self._opened(), method)(**arguments)
-        return "The user agreed." if approved else "The user refused."
 
     def close(self) -> None:
         """Close the connections, and the workspace if this process has it open."""
@@ -129,8 +128,11 @@ class Resident:
             ServerUnavailable: There is no server; this process works alone for a while.
         """
         with self._lock:
-            if self._idle:
-                return self._idle.pop()
+            while self._idle:
+                client = self._idle.pop()
+                if client.is_open:
+                    return client
+                client.close()
         if time.monotonic() < self._alone_until:
             raise ServerUnavailable("No server answered a moment ago.")
         try:

@@ -25,13 +25,13 @@ class _Desk:
         """Answer a question."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._resident.ask, request)
 
-    async def decide(self, _place: Place, question: UserQuestion, asked: str, *, approved: bool) -> str:
+    async def decide(self, _place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what the user answered, as the user's."""
 
-        def told() -> str:
-            return self._resident.decide(question, asked, approved=approved)
+        def told() -> None:
+            self._resident.decide(question, asked, approved=approved)
 
-        return await asyncio.get_running_loop().run_in_executor(self._threads, told)
+        await asyncio.get_running_loop().run_in_executor(self._threads, told)
 
 
 def serve_stdio(place: Place, settings: Settings) -> None:

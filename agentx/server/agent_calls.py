@@ -59,7 +59,7 @@ class ServedDesk:
             return McpAnswer(text=str(as_object(error)["message"]), failed=True)
         return made
 
-    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> str:
+    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what a user answered, as the user's.
 
         Raises:
@@ -68,7 +68,6 @@ class ServedDesk:
         method, params = question.decision(asked, approved=approved)
         work = METHODS[method].load()
         await self._run(lambda call: work(call, {**params, "workspace": place.directory}, _silent))
-        return "The user agreed." if approved else "The user refused."
 
     async def _run(self, work: Callable[[ServedCall], Any]) -> Any:
         call = self._service.call_for(self._peer)
