@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+from agentx.hosts.served.responses import SentAction
+from agentx.hosts.served.serving import respond
 from agentx.storage.events.types import (
     AgentMessageSent,
     ArtifactChanged,
@@ -284,9 +286,6 @@ def test_what_was_recalled_for_a_prompt_is_on_record(session, ws):
 
 
 def test_the_same_event_is_recorded_once(ws, project):
-    from agentx.hosts.served.responses import SentAction
-    from agentx.hosts.served.serving import respond
-
     said = SentAction(host="claude-code", moment="prompt", session="s", text="Use tabs.", cwd=str(project))
     for _ in range(2):
         respond(ws, said, "one-key", {"AGENTX_STATE_DIR": str(project.parent / "st")})
