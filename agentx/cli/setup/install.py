@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.syntax import Syntax
+from rich.text import Text
 
 from agentx.cli.terminal import Terminal, facts
 from agentx.hosts.host import HOSTS
@@ -114,7 +114,11 @@ def _named(workspace: Path | None) -> str:
 
 def _show(terminal: Terminal, plan: FilePlan) -> None:
     if not terminal.json:
-        terminal.err.print(Syntax(plan.diff(), "diff", theme="ansi_dark", background_color="default"))
+        lines = [plain(line) for line in plan.diff().splitlines()]
+        terminal.show(*(Text(line, _COLOURS.get(line[:1], "")) for line in lines), "")
+
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def _ask(terminal: Terminal, question: str, *, yes: bool) -> None:
