@@ -76,19 +76,39 @@ class HostAction:
         ),
     )
 
+    host: str
+    event: str
+    moment: str
+    session: str
+    agent: str
+    cwd: str
+    kind: str
+    tool: str
+    call: str
+    text: str
+    output: str
+    source: str
+    transcript: str
+    model: str
+    arguments: "dict[str, Any]"
+    exit_code: "int | None"
+    duration_ms: int
+    asks: bool
+    failed: bool
+    mute: bool
+    refused: bool
+    stopping: bool
+    unasked: bool
+
     def __init__(self, **fields: "Any") -> None:
-        self.host: str
         for name in _FIELDS:
             setattr(self, name, fields.pop(name, "") or "")
-        self.arguments: dict[str, Any] = fields.pop("arguments", None) or {}
-        self.exit_code: int | None = fields.pop("exit_code", None)
-        self.duration_ms: int = fields.pop("duration_ms", 0)
-        self.failed: bool = fields.pop("failed", False)
-        self.asks: bool = fields.pop("asks", True)
-        self.mute: bool = fields.pop("mute", False)
-        self.refused: bool = fields.pop("refused", False)
-        self.stopping: bool = fields.pop("stopping", False)
-        self.unasked: bool = fields.pop("unasked", False)
+        self.arguments = fields.pop("arguments", None) or {}
+        self.exit_code = fields.pop("exit_code", None)
+        self.duration_ms = fields.pop("duration_ms", 0)
+        self.asks = fields.pop("asks", True)
+        for name in ("failed", "mute", "refused", "stopping", "unasked"):
+            setattr(self, name, fields.pop(name, False))
         if fields:
             raise TypeError(f"Unknown fields: {', '.join(fields)}.")
 

@@ -54,16 +54,12 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
-        lines = [
+        before, after = (
             (one or b"").decode(errors="replace").splitlines(keepends=True)
             for one in (self.before, self.after)
-        ]
-        name = str(self.path)
-        names = (
-            name if self.before is not None else "/dev/null",
-            name if self.after is not None else "/dev/null",
         )
-        parts = difflib.unified_diff(*lines, *names)
+        old, new = ("/dev/null" if one is None else str(self.path) for one in (self.before, self.after))
+        parts = difflib.unified_diff(before, after, old, new)
         return "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
 
 
