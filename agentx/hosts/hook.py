@@ -40,6 +40,9 @@ WAIT_S = {START: 1.2, PROMPT: 1.2, BEFORE: 0.9, END: 0.8}
 Claude Code ends hooks of a session's end after 1.5 s.
 """
 
+WAIT = "AGENTX_HOOK_WAIT_S"
+"""Variable with another time to wait, for all moments."""
+
 _OTHER_WAIT_S = 0.8
 _READ_S = 5.0
 _MOST_BYTES = 32 << 20
@@ -148,7 +151,7 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     except OSError:
         pass
     connection = Socket(AF_UNIX, SOCK_STREAM)
-    end = time.monotonic() + WAIT_S.get(action.moment, _OTHER_WAIT_S)
+    end = time.monotonic() + wait_s(action.moment, environ)
     try:
         try:
             place.check(where)
@@ -168,6 +171,15 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     if anew:
         _start(workspace, environ)
     return found
+
+
+def wait_s(moment: str, environ: "Mapping[str, str]") -> float:
+    """Return how long to wait for the server's answer at a moment: ``AGENTX_HOOK_WAIT_S``, or as usual."""
+    try:
+        own = float(environ.get(WAIT, ""))
+    except ValueError:
+        own = 0.0
+    return own if own > 0 else WAIT_S.get(moment, _OTHER_WAIT_S)
 
 
 def _request(action: HostAction, workspace: str, key: str) -> bytes:

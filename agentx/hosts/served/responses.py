@@ -28,6 +28,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
+from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.enforcement.evaluate import STOPPING
 from agentx.synthesis.gates.action_gate import GateVerdict
 from agentx.synthesis.scribe.answers import YES
@@ -173,8 +174,9 @@ class Responder:
 
     def warm(self) -> dict[str, str]:
         """Load what the next hooks need."""
-        if self.ws.engine.last_user_message():
-            self.ws.get_relevant_context(tier=0, deadline_ms=None)
+        list(readings(_TYPICAL))
+        self._boot()
+        self.ws.get_relevant_context(_TYPICAL, tier=0, deadline_ms=None)
         self.ws.gates.before("warm up", tool="Bash", arguments={"command": "true"})
         return {}
 
@@ -481,6 +483,9 @@ class Responder:
 
 
 _COMMAND_CHARACTERS = 2_000
+_TYPICAL = "No, stop mocking it in the tests. From now on use tabs, and 2 is fine. What broke the payments?"
+"""A message that many of the patterns for messages look at, so that they are compiled."""
+
 _SHOWN = (START, PROMPT, AFTER)
 _ASK_YOURSELF = "Ask the user in your answer, and try again once they agreed."
 _BROKEN = "What the user demands is broken; put it right before you stop:"

@@ -45,7 +45,7 @@ def hook(project, place):
         done = subprocess.run(
             [*ENTRY, host],
             input=data,
-            env={**place, **(environ or {})},
+            env={**place, "AGENTX_HOOK_WAIT_S": "30", **(environ or {})},
             cwd=project,
             capture_output=True,
             check=False,
@@ -125,8 +125,9 @@ def test_a_server_that_is_stopped_delays_a_hook_no_longer_than_its_limit(hook, s
     hook("UserPromptSubmit", prompt=RULE)
     os.kill(server.pid, signal.SIGSTOP)
     try:
-        assert hook("UserPromptSubmit", prompt="Second.")[0] == 0
-        assert decision(hook("PreToolUse", **WRITE)[1]) == "deny"
+        usual = {"AGENTX_HOOK_WAIT_S": ""}
+        assert hook("UserPromptSubmit", environ=usual, prompt="Second.")[0] == 0
+        assert decision(hook("PreToolUse", environ=usual, **WRITE)[1]) == "deny"
     finally:
         os.kill(server.pid, signal.SIGCONT)
     os.unlink(f"{place['AGENTX_RUNTIME_DIR']}/unresponsive")
