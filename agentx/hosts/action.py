@@ -32,6 +32,9 @@ _FIELDS = (
 )
 
 
+_FLAGS = ("failed", "mute", "refused", "settles", "stopping", "unasked")
+
+
 class HostAction:
     """What a host's hook reports.
 
@@ -55,6 +58,7 @@ class HostAction:
         asks: Whether the host can ask the user about this call.
         mute: Whether the host shows the model no text at this moment; it is kept for the next one.
         refused: Whether the host says that the call was not permitted.
+        settles: Whether the agent has the tool ``settle`` of AgentX's MCP server.
         stopping: Whether the agent already goes on because a hook stopped it from ending.
         transcript: File with the host's transcript.
         model: The model of the session.
@@ -63,19 +67,12 @@ class HostAction:
 
     __slots__ = (
         *_FIELDS,
-        *(
-            "arguments",
-            "asks",
-            "duration_ms",
-            "exit_code",
-            "failed",
-            "mute",
-            "refused",
-            "stopping",
-            "unasked",
-        ),
+        *_FLAGS,
+        "arguments",
+        "asks",
+        "duration_ms",
+        "exit_code",
     )
-
     host: str
     event: str
     moment: str
@@ -97,6 +94,7 @@ class HostAction:
     failed: bool
     mute: bool
     refused: bool
+    settles: bool
     stopping: bool
     unasked: bool
 
@@ -107,7 +105,7 @@ class HostAction:
         self.exit_code = fields.pop("exit_code", None)
         self.duration_ms = fields.pop("duration_ms", 0)
         self.asks = fields.pop("asks", True)
-        for name in ("failed", "mute", "refused", "stopping", "unasked"):
+        for name in _FLAGS:
             setattr(self, name, fields.pop(name, False))
         if fields:
             raise TypeError(f"Unknown fields: {', '.join(fields)}.")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 METHOD = "hook"
 
+SETTLE = "--settle"
+"""After a host: its agent has the tool ``settle`` of AgentX's MCP server, and is asked to use it."""
+
 WARM = "--warm"
 """Instead of a host, with a workspace: have a server open it and record what was spooled."""
 
@@ -79,7 +82,7 @@ def main(arguments: "list[str]") -> int:
         sys.stderr.write("agentx: usage: agentx hook HOST; a host that `agentx install` set up calls it.\n")
         return 1
     try:
-        printed, status = respond(host, _stdin(), place.environment())
+        printed, status = respond(host, _stdin(), place.environment(), settles=SETTLE in arguments)
     except Exception:  # noqa: BLE001 - whatever it is, the host goes on
         printed, status = "", 0
     try:
@@ -91,13 +94,16 @@ def main(arguments: "list[str]") -> int:
     return status
 
 
-def respond(host: Host, data: bytes, environ: "Mapping[str, str]") -> "tuple[str, int]":
+def respond(
+    host: Host, data: bytes, environ: "Mapping[str, str]", *, settles: bool = False
+) -> "tuple[str, int]":
     """Return what to print for a host, and the exit status.
 
     Args:
         host: The host.
         data: The payload as it was sent.
         environ: The environment of the hook.
+        settles: Whether the agent has the tool ``settle``.
     """
     try:
         payload = json.loads(data)
@@ -106,6 +112,7 @@ def respond(host: Host, data: bytes, environ: "Mapping[str, str]") -> "tuple[str
     if not isinstance(payload, dict):
         return host.write(HostAction(host=host.name), HostReply())
     action = host.read(payload, environ)
+    action.settles = settles
     if not action.moment:
         return host.write(action, HostReply())
     try:

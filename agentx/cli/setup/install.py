@@ -34,6 +34,12 @@ def install(
         Path | None,
         typer.Option(metavar="DIR", help="Write a plugin folder for Claude Code, and change no settings."),
     ] = None,
+    settle: Annotated[
+        bool,
+        typer.Option(
+            "--settle", help="The host has AgentX's MCP server: at a turn's end its agent settles candidates."
+        ),
+    ] = False,
     yes: Annotated[bool, _YES] = False,
 ) -> None:
     """Give another coding agent this project's memory, by hooks in its settings; shows the diff first."""
@@ -41,7 +47,7 @@ def install(
         _write_plugin(terminal, host, plugin)
         return
     project, environ = project_root(terminal.folder), terminal.settings.environ
-    installer = HookInstaller(host, _scope(user=user), project, environ)
+    installer = HookInstaller(host, _scope(user=user), project, environ, settle=settle)
     plan = installer.install()
     workspace = None if user else known_workspace(project, environ)
     made = not user and memory is None and workspace is None

@@ -90,6 +90,7 @@ class SentAction(msgspec.Struct, frozen=True, kw_only=True):
     asks: bool = True
     mute: bool = False
     refused: bool = False
+    settles: bool = False
     stopping: bool = False
     transcript: str = ""
     model: str = ""
@@ -298,7 +299,18 @@ class Responder:
             return {"decision": "go_on", "reason": broken}
         self._grade(events, passed=not broken)
         self.ws.flush()
-        return {}
+        return self._to_settle()
+
+    def _to_settle(self) -> dict[str, str]:
+        """Return what the agent is asked to settle before it stops: once a session, if it can."""
+        action, memory = self.action, self.memory
+        if memory.settled or not action.settles or action.stopping or action.unasked:
+            return {}
+        waiting = self.ws.to_settle(agent=action.host)
+        if not waiting:
+            return {}
+        memory.settled = True
+        return {"decision": "go_on", "reason": "\n".join((_SETTLE, *(one.render() for one in waiting)))}
 
     def _broken(self, events: Sequence[Event], text: str) -> str:
         """Return which rules the turn or its answer broke, in sentences for the agent; empty if none."""
@@ -488,6 +500,10 @@ _TYPICAL = "No, stop mocking it in the tests. From now on use tabs, and 2 is fin
 
 _SHOWN = (START, PROMPT, AFTER)
 _ASK_YOURSELF = "Ask the user in your answer, and try again once they agreed."
+_SETTLE = (
+    "Before you stop, settle with the tool `settle` of the MCP server agentx what the user said and may have "
+    "meant to last; leave what you cannot tell:"
+)
 _BROKEN = "What the user demands is broken; put it right before you stop:"
 
 
