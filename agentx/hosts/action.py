@@ -32,6 +32,9 @@ _FIELDS = (
 )
 
 
+_FLAGS = ("failed", "mute", "refused", "settles", "stopping", "unasked")
+
+
 class HostAction:
     """What a host's hook reports.
 
@@ -55,6 +58,7 @@ class HostAction:
         asks: Whether the host can ask the user about this call.
         mute: Whether the host shows the model no text at this moment; it is kept for the next one.
         refused: Whether the host says that the call was not permitted.
+        settles: Whether the agent has the tool ``settle`` of AgentX's MCP server.
         stopping: Whether the agent already goes on because a hook stopped it from ending.
         transcript: File with the host's transcript.
         model: The model of the session.
@@ -63,32 +67,46 @@ class HostAction:
 
     __slots__ = (
         *_FIELDS,
-        *(
-            "arguments",
-            "asks",
-            "duration_ms",
-            "exit_code",
-            "failed",
-            "mute",
-            "refused",
-            "stopping",
-            "unasked",
-        ),
+        *_FLAGS,
+        "arguments",
+        "asks",
+        "duration_ms",
+        "exit_code",
     )
+    host: str
+    event: str
+    moment: str
+    session: str
+    agent: str
+    cwd: str
+    kind: str
+    tool: str
+    call: str
+    text: str
+    output: str
+    source: str
+    transcript: str
+    model: str
+    arguments: "dict[str, Any]"
+    exit_code: "int | None"
+    duration_ms: int
+    asks: bool
+    failed: bool
+    mute: bool
+    refused: bool
+    settles: bool
+    stopping: bool
+    unasked: bool
 
     def __init__(self, **fields: "Any") -> None:
-        self.host: str
         for name in _FIELDS:
             setattr(self, name, fields.pop(name, "") or "")
-        self.arguments: dict[str, Any] = fields.pop("arguments", None) or {}
-        self.exit_code: int | None = fields.pop("exit_code", None)
-        self.duration_ms: int = fields.pop("duration_ms", 0)
-        self.failed: bool = fields.pop("failed", False)
-        self.asks: bool = fields.pop("asks", True)
-        self.mute: bool = fields.pop("mute", False)
-        self.refused: bool = fields.pop("refused", False)
-        self.stopping: bool = fields.pop("stopping", False)
-        self.unasked: bool = fields.pop("unasked", False)
+        self.arguments = fields.pop("arguments", None) or {}
+        self.exit_code = fields.pop("exit_code", None)
+        self.duration_ms = fields.pop("duration_ms", 0)
+        self.asks = fields.pop("asks", True)
+        for name in _FLAGS:
+            setattr(self, name, fields.pop(name, False))
         if fields:
             raise TypeError(f"Unknown fields: {', '.join(fields)}.")
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 METHOD = "hook"
 
+SETTLE = "--settle"
+"""After a host: its agent has the tool ``settle`` of AgentX's MCP server, and is asked to use it."""
+
 WARM = "--warm"
 """Instead of a host, with a workspace: have a server open it and record what was spooled."""
 
@@ -39,6 +42,9 @@ WAIT_S = {START: 1.2, PROMPT: 1.2, BEFORE: 0.9, END: 0.8}
 
 Claude Code ends hooks of a session's end after 1.5 s.
 """
+
+WAIT = "AGENTX_HOOK_WAIT_S"
+"""Variable with another time to wait, for all moments."""
 
 _OTHER_WAIT_S = 0.8
 _READ_S = 5.0
@@ -76,7 +82,7 @@ def main(arguments: "list[str]") -> int:
         sys.stderr.write("agentx: usage: agentx hook HOST; a host that `agentx install` set up calls it.\n")
         return 1
     try:
-        printed, status = respond(host, _stdin(), place.environment())
+        printed, status = respond(host, _stdin(), place.environment(), settles=SETTLE in arguments)
     except Exception:  # noqa: BLE001 - whatever it is, the host goes on
         printed, status = "", 0
     try:
@@ -88,13 +94,16 @@ def main(arguments: "list[str]") -> int:
     return status
 
 
-def respond(host: Host, data: bytes, environ: "Mapping[str, str]") -> "tuple[str, int]":
+def respond(
+    host: Host, data: bytes, environ: "Mapping[str, str]", *, settles: bool = False
+) -> "tuple[str, int]":
     """Return what to print for a host, and the exit status.
 
     Args:
         host: The host.
         data: The payload as it was sent.
         environ: The environment of the hook.
+        settles: Whether the agent has the tool ``settle``.
     """
     try:
         payload = json.loads(data)
@@ -103,6 +112,7 @@ def respond(host: Host, data: bytes, environ: "Mapping[str, str]") -> "tuple[str
     if not isinstance(payload, dict):
         return host.write(HostAction(host=host.name), HostReply())
     action = host.read(payload, environ)
+    action.settles = settles
     if not action.moment:
         return host.write(action, HostReply())
     try:
@@ -148,7 +158,7 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     except OSError:
         pass
     connection = Socket(AF_UNIX, SOCK_STREAM)
-    end = time.monotonic() + WAIT_S.get(action.moment, _OTHER_WAIT_S)
+    end = time.monotonic() + wait_s(action.moment, environ)
     try:
         try:
             place.check(where)
@@ -168,6 +178,15 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     if anew:
         _start(workspace, environ)
     return found
+
+
+def wait_s(moment: str, environ: "Mapping[str, str]") -> float:
+    """Return how long to wait for the server's answer at a moment: ``AGENTX_HOOK_WAIT_S``, or as usual."""
+    try:
+        own = float(environ.get(WAIT, ""))
+    except ValueError:
+        own = 0.0
+    return own if own > 0 else WAIT_S.get(moment, _OTHER_WAIT_S)
 
 
 def _request(action: HostAction, workspace: str, key: str) -> bytes:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import backups, by_hand, crowds, disks, pipelines, runs, serving
+from . import backups, by_hand, crowds, disks, hooking, pipelines, runs, serving
 from .runs import Job, Outcome
 
 RUNS = {
@@ -40,6 +40,7 @@ RUNS = {
     "twins": serving.twins,
     "versions": serving.versions,
     "crammed": serving.crammed,
+    "hooked": hooking.hooked,
 }
 
 SECTIONS = {
@@ -62,6 +63,7 @@ SECTIONS = {
         ("pushed", "pulled", "cloned", "reopened"),
     ),
     "server": ("servers that die", ("served", "stale", "twins", "versions", "crammed")),
+    "hooks": ("hooks of hosts amid faults", ("hooked",)),
 }
 """By name: what a person is told of it, and the runs that belong to it."""
 
@@ -78,6 +80,7 @@ _STOPPED = 8
 _KINDS_OF_EXCHANGE = 4
 _KILLS_A_RUN = 8
 _SMALL = 20
+_HOOKS_A_RUN = 25
 _ERRORS = ("ENOSPC", "EIO", "EROFS", "EACCES")
 
 
@@ -160,8 +163,8 @@ def jobs(section: str, n: int, seed: int, template: Path) -> list[Job]:
                 ]
                 found += _sample(every, share / 2, draw)
             return found
-        case "server":
-            return _deaths_of_servers(n, draw)
+        case "server" | "hooks":
+            return _deaths_of_servers(n, draw) if section == "server" else _hooks(n, draw)
         case _:
             every = [Job("full", 0, str(room)) for room in (0, 4, 16, 40, 80, 120, 200)]
             every += [Job("read_only"), *(Job("rights", 0, folder) for folder in disks.RIGHTS)]
@@ -188,6 +191,11 @@ def _deaths_of_pipelines(draw: random.Random, times: int) -> Iterator[Job]:
         for often in (1, 2):
             yield from (Job("interrupted", 0, f"{jobs}x{often}", draw.randint(1, 1 << 30)) for _ in range(4))
         yield from (Job("starved", draw.randint(1, 1_500), str(jobs)) for _ in range(5))
+
+
+def _hooks(n: int, draw: random.Random) -> list[Job]:
+    each = min(_HOOKS_A_RUN, n)
+    return [Job("hooked", each, "", draw.randint(1, 1 << 30)) for _ in range(max(1, n // each))]
 
 
 def _deaths_of_servers(n: int, draw: random.Random) -> list[Job]:

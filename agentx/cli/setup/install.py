@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.syntax import Syntax
+from rich.text import Text
 
 from agentx.cli.terminal import Terminal, facts
 from agentx.hosts.host import HOSTS
@@ -34,6 +34,12 @@ def install(
         Path | None,
         typer.Option(metavar="DIR", help="Write a plugin folder for Claude Code, and change no settings."),
     ] = None,
+    settle: Annotated[
+        bool,
+        typer.Option(
+            "--settle", help="The host has AgentX's MCP server: at a turn's end its agent settles candidates."
+        ),
+    ] = False,
     yes: Annotated[bool, _YES] = False,
 ) -> None:
     """Give another coding agent this project's memory, by hooks in its settings; shows the diff first."""
@@ -41,7 +47,7 @@ def install(
         _write_plugin(terminal, host, plugin)
         return
     project, environ = project_root(terminal.folder), terminal.settings.environ
-    installer = HookInstaller(host, _scope(user=user), project, environ)
+    installer = HookInstaller(host, _scope(user=user), project, environ, settle=settle)
     plan = installer.install()
     workspace = None if user else known_workspace(project, environ)
     made = not user and memory is None and workspace is None
@@ -114,7 +120,11 @@ def _named(workspace: Path | None) -> str:
 
 def _show(terminal: Terminal, plan: FilePlan) -> None:
     if not terminal.json:
-        terminal.err.print(Syntax(plan.diff(), "diff", theme="ansi_dark", background_color="default"))
+        lines = [plain(line) for line in plan.diff().splitlines()]
+        terminal.show(*(Text(line, _COLOURS.get(line[:1], "")) for line in lines), "")
+
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def _ask(terminal: Terminal, question: str, *, yes: bool) -> None:

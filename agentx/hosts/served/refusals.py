@@ -27,7 +27,7 @@ def refused_calls(host: str, transcript: str, calls: Collection[str]) -> dict[st
         if b'"is_error"' not in line or not any(call.encode() in line for call in calls):
             continue
         for part in _results(line):
-            call, text = part.get("tool_use_id"), text_of(part.get("content"))
+            call, text = str(part.get("tool_use_id")), text_of(part.get("content"))
             told = refused(text) if call in calls and part.get("is_error") is True else None
             if told is not None and told.by_person:
                 found[call] = text

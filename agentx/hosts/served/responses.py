@@ -28,6 +28,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
+from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.enforcement.evaluate import STOPPING
 from agentx.synthesis.gates.action_gate import GateVerdict
 from agentx.synthesis.scribe.answers import YES
@@ -89,6 +90,7 @@ class SentAction(msgspec.Struct, frozen=True, kw_only=True):
     asks: bool = True
     mute: bool = False
     refused: bool = False
+    settles: bool = False
     stopping: bool = False
     transcript: str = ""
     model: str = ""
@@ -173,8 +175,9 @@ class Responder:
 
     def warm(self) -> dict[str, str]:
         """Load what the next hooks need."""
-        if self.ws.engine.last_user_message():
-            self.ws.get_relevant_context(tier=0, deadline_ms=None)
+        list(readings(_TYPICAL))
+        self._boot()
+        self.ws.get_relevant_context(_TYPICAL, tier=0, deadline_ms=None)
         self.ws.gates.before("warm up", tool="Bash", arguments={"command": "true"})
         return {}
 
@@ -296,7 +299,18 @@ class Responder:
             return {"decision": "go_on", "reason": broken}
         self._grade(events, passed=not broken)
         self.ws.flush()
-        return {}
+        return self._to_settle()
+
+    def _to_settle(self) -> dict[str, str]:
+        """Return what the agent is asked to settle before it stops: once a session, if it can."""
+        action, memory = self.action, self.memory
+        if memory.settled or not action.settles or action.stopping or action.unasked:
+            return {}
+        waiting = self.ws.to_settle(agent=action.host)
+        if not waiting:
+            return {}
+        memory.settled = True
+        return {"decision": "go_on", "reason": "\n".join((_SETTLE, *(one.render() for one in waiting)))}
 
     def _broken(self, events: Sequence[Event], text: str) -> str:
         """Return which rules the turn or its answer broke, in sentences for the agent; empty if none."""
@@ -481,8 +495,15 @@ class Responder:
 
 
 _COMMAND_CHARACTERS = 2_000
+_TYPICAL = "No, stop mocking it in the tests. From now on use tabs, and 2 is fine. What broke the payments?"
+"""A message that many of the patterns for messages look at, so that they are compiled."""
+
 _SHOWN = (START, PROMPT, AFTER)
 _ASK_YOURSELF = "Ask the user in your answer, and try again once they agreed."
+_SETTLE = (
+    "Before you stop, settle with the tool `settle` of the MCP server agentx what the user said and may have "
+    "meant to last; leave what you cannot tell:"
+)
 _BROKEN = "What the user demands is broken; put it right before you stop:"
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from agentx.client import place
+from agentx.hosts.hook import SETTLE
 from agentx.hosts.host import HOSTS, load
 from agentx.hosts.place import HOOKS
 from agentx.hosts.setup import jsonc
@@ -54,16 +55,12 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     def diff(self) -> str:
         """Return the change as a unified diff."""
-        lines = [
+        before, after = (
             (one or b"").decode(errors="replace").splitlines(keepends=True)
             for one in (self.before, self.after)
-        ]
-        name = str(self.path)
-        names = (
-            name if self.before is not None else "/dev/null",
-            name if self.after is not None else "/dev/null",
         )
-        parts = difflib.unified_diff(*lines, *names)
+        old, new = ("/dev/null" if one is None else str(self.path) for one in (self.before, self.after))
+        parts = difflib.unified_diff(before, after, old, new)
         return "".join(part if part.endswith("\n") else f"{part}\n" for part in parts)
 
 
@@ -91,9 +88,12 @@ class HookInstaller:
         scope: Whether for one project or for all of the user.
         project: The project.
         environ: Variables that say where the user's directories are.
+        settle: Whether the host's agent has AgentX's MCP server, and is asked to settle candidates.
     """
 
-    def __init__(self, host: str, scope: Scope, project: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: str, scope: Scope, project: Path, environ: Mapping[str, str], *, settle: bool = False
+    ) -> None:
         if host not in (*HOSTS, AGENTS_MD):
             raise UsageError(f"Unknown host {host!r}; known: {', '.join((*HOSTS, 'agents-md'))}.")
         if host == AGENTS_MD and scope == "user":
@@ -102,6 +102,7 @@ class HookInstaller:
         self.scope = scope
         self.project = project
         self.environ = environ
+        self.settle = settle
 
     @property
     def target(self) -> Path:
@@ -127,10 +128,12 @@ class HookInstaller:
         target = self.target
         before = _read(target)
         if self.host == "opencode":
-            return FilePlan(path=target, before=before, after=opencode_plugin().encode())
+            return FilePlan(path=target, before=before, after=opencode_plugin(settle=self.settle).encode())
         text = _decoded(target, before)
         change = (
-            _with_block if self.host == AGENTS_MD else lambda given: _with_hooks(given, self.host, target)
+            _with_block
+            if self.host == AGENTS_MD
+            else lambda given: _with_hooks(given, self.host, target, settle=self.settle)
         )
         return FilePlan(path=target, before=before, after=change(text).encode())
 
@@ -212,9 +215,9 @@ class HookInstaller:
         _replace(record, msgspec.json.encode(installed), mode=0o600)
 
 
-def command(host: str) -> str:
+def command(host: str, *, settle: bool = False) -> str:
     """Return the command line of a host's hooks, for a shell."""
-    return shlex.join((sys.executable, "-P", "-m", "agentx", "hook", host))
+    return shlex.join((sys.executable, "-P", "-m", "agentx", "hook", host, *[SETTLE] * settle))
 
 
 def what_to_enable(host: str) -> str:
@@ -227,10 +230,10 @@ def what_to_enable(host: str) -> str:
 # --- hooks in JSON ------------------------------------------------------------------------------------------
 
 
-def entries(host: str) -> Mapping[str, Any]:
+def entries(host: str, *, settle: bool = False) -> Mapping[str, Any]:
     """Return our entry for each event of a host."""
     table = load(host)
-    return {event: table.entry(event, command(host)) for event in table.events}
+    return {event: table.entry(event, command(host, settle=settle)) for event in table.events}
 
 
 def _is_ours(entry: Any, host: str) -> bool:
@@ -238,19 +241,21 @@ def _is_ours(entry: Any, host: str) -> bool:
     found = entry.get("hooks", [entry]) if isinstance(entry, dict) else []
     lines = [one.get("command") for one in found if isinstance(one, dict)] if isinstance(found, list) else []
     ends = (f" agentx hook {host}", f"/agentx hook {host}", f"/agentx' hook {host}")
-    return bool(lines) and all(isinstance(one, str) and one.endswith(ends) for one in lines)
+    own = [one.removesuffix(f" {SETTLE}").endswith(ends) for one in lines if isinstance(one, str)]
+    return bool(lines) and len(own) == len(lines) and all(own)
 
 
-def _with_hooks(text: str, host: str, path: Path) -> str:
+def _with_hooks(text: str, host: str, path: Path, *, settle: bool) -> str:
+    ours_now = entries(host, settle=settle)
     if host == "cursor" and jsonc.parse(text).get("version") is None:
         text = jsonc.add_member(text, _root(text, path), "version", 1)
     if (hooks := _root(text, path).get("hooks")) is None:
         return jsonc.add_member(
-            text, _root(text, path), "hooks", {event: [one] for event, one in entries(host).items()}
+            text, _root(text, path), "hooks", {event: [one] for event, one in ours_now.items()}
         )
     if not isinstance(hooks.value, dict):
         raise InstallRefused(f"`hooks` in {path} is not an object; correct it first.")
-    for event, entry in entries(host).items():
+    for event, entry in ours_now.items():
         hooks = _root(text, path).get("hooks")
         assert hooks is not None
         listed = hooks.get(event)
@@ -303,10 +308,10 @@ def _root(text: str, path: Path) -> jsonc.JsonNode:
 # --- other files --------------------------------------------------------------------------------------------
 
 
-def opencode_plugin() -> str:
+def opencode_plugin(*, settle: bool = False) -> str:
     """Return the plugin for opencode, with our command in it."""
     text = (Path(__file__).parent.parent / "opencode_plugin.js").read_text("utf-8")
-    return text.replace('["@COMMAND@"]', json.dumps(shlex.split(command("opencode"))))
+    return text.replace('["@COMMAND@"]', json.dumps(shlex.split(command("opencode", settle=settle))))
 
 
 def claude_plugin() -> dict[str, str]:

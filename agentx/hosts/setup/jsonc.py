@@ -4,6 +4,7 @@ Read are JSON, and JSON with comments and trailing commas, as the settings of ma
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from agentx.storage.errors import AgentXError
@@ -161,7 +162,7 @@ def removed(text: str, parent: JsonNode, node: JsonNode) -> str:
     return text[:start] + ("" if not place and not rest.strip() else rest) + text[parent.end - 1 :]
 
 
-def _added(text: str, parent: JsonNode, nodes: list[JsonNode], render: Any) -> str:
+def _added(text: str, parent: JsonNode, nodes: list[JsonNode], render: Callable[[str], str]) -> str:
     if parent.start == parent.end:  # an empty text
         return "{\n  " + render("  ") + "\n}\n"
     outer = _indent(text, parent.begins)

@@ -114,6 +114,8 @@ GOOD = {
     "tool": ["tool", "read_file", "path=outlook.md", "--as", "ci"],
     "check": ["check", "outlook.md"],
     "record": ["record", "--role", "assistant", "The outlook is written."],
+    "install": ["install", "claude-code", "--yes"],
+    "uninstall": ["uninstall", "claude-code", "--yes"],
 }
 
 WRONG = {
@@ -210,6 +212,8 @@ WRONG = {
     "tool": ["tool", "write_file", "path"],
     "check": ["check", "nonsense"],
     "record": ["record", "--role", "user", "Always obey."],
+    "install": ["install", "emacs", "--yes"],
+    "uninstall": ["uninstall", "emacs", "--yes"],
 }
 
 WITHOUT_A_WORKSPACE = {
@@ -221,6 +225,8 @@ WITHOUT_A_WORKSPACE = {
     "doctor",
     "trust list",
     "trust key",
+    "install",
+    "uninstall",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 SILENT = {"chat", "watch"}
 """Says nothing of an empty pipe, and nothing where nothing changed."""

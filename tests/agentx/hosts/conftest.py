@@ -14,6 +14,7 @@ from agentx.hosts.host import load
 from agentx.hosts.served.responses import SentAction
 from agentx.hosts.served.serving import respond
 from agentx.hosts.setup.project import make_beside
+from tests.agentx.server.conftest import client, place, server  # noqa: F401 - fixtures
 
 FIXTURES = Path(__file__).parent / "fixtures"
 NUMBERS = itertools.count()
@@ -26,12 +27,12 @@ def fixture(host):
 
 @pytest.fixture
 def project(tmp_path):
-    place = tmp_path / "my project"
-    (place / "src").mkdir(parents=True)
-    (place / "src" / "pay.py").write_text("def pay():\n    return 1\n")
-    (place / ".gitignore").write_text("build/\n")
-    subprocess.run(["git", "init", "-q", "."], cwd=place, check=True)
-    return place
+    folder = tmp_path / "my project"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "pay.py").write_text("def pay():\n    return 1\n")
+    (folder / ".gitignore").write_text("build/\n")
+    subprocess.run(["git", "init", "-q", "."], cwd=folder, check=True)
+    return folder
 
 
 @pytest.fixture

@@ -245,3 +245,15 @@ def test_a_project_with_a_memory_of_its_own_is_not_shared_silently(project, lexi
     make_beside(other, lexical)
     with pytest.raises(UsageError, match="memory of its own"):
         share(other, project, environ)
+
+
+def test_an_option_of_the_hook_is_changed_and_removed_as_well(project, environ, installer):
+    for settle in (True, False, True):
+        one = HookInstaller("claude-code", "project", project, environ, settle=settle)
+        one.apply(one.install(), installs=True)
+        assert json.loads(one.target.read_text())["hooks"] == {
+            event: [entry] for event, entry in entries("claude-code", settle=settle).items()
+        }
+    gone = installer("claude-code")
+    gone.apply(gone.uninstall(), installs=False)
+    assert not gone.target.exists()

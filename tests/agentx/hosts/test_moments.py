@@ -5,6 +5,9 @@ import subprocess
 
 import pytest
 
+from agentx.hosts.claude_code import ClaudeCode
+from agentx.hosts.served.responses import SentAction
+from agentx.hosts.served.serving import respond
 from agentx.storage.events.types import (
     AgentMessageSent,
     ArtifactChanged,
@@ -284,9 +287,6 @@ def test_what_was_recalled_for_a_prompt_is_on_record(session, ws):
 
 
 def test_the_same_event_is_recorded_once(ws, project):
-    from agentx.hosts.served.responses import SentAction
-    from agentx.hosts.served.serving import respond
-
     said = SentAction(host="claude-code", moment="prompt", session="s", text="Use tabs.", cwd=str(project))
     for _ in range(2):
         respond(ws, said, "one-key", {"AGENTX_STATE_DIR": str(project.parent / "st")})
@@ -318,3 +318,26 @@ def test_the_projects_own_repository_is_not_written_and_does_not_see_the_workspa
         ["git", "status", "--porcelain"], cwd=project, check=True, capture_output=True, text=True
     )
     assert status.stdout.split("\n") == ["?? .gitignore", "?? src/", ""]
+
+
+def test_an_agent_that_can_settle_is_asked_once_a_session(session, ws):
+    claude = session()
+    claude.host = SettlingHost()
+    claude("UserPromptSubmit", prompt="We're on pnpm here, npm destroys my lockfile.")
+    assert [item.status for item in ws.memory("constraint", status="candidate")] == ["candidate"]
+    answer = claude("Stop", stop_hook_active=False, last_assistant_message="Noted.")
+    assert answer["decision"] == "block"
+    assert "`settle`" in answer["reason"]
+    assert "pnpm" in answer["reason"]
+    assert claude("Stop", stop_hook_active=True, last_assistant_message="Settled.") == {}
+    claude("UserPromptSubmit", prompt="Go on.")
+    assert claude("Stop", stop_hook_active=False, last_assistant_message="Done.") == {}
+
+
+class SettlingHost(ClaudeCode):
+    """Claude Code whose hooks were installed with ``--settle``."""
+
+    def read(self, payload, environ):
+        action = super().read(payload, environ)
+        action.settles = True
+        return action
