@@ -573,7 +573,8 @@ class WritePath:
         lock is released. The caller has recorded what the user did to the files, and holds the lock.
 
         Args:
-            drafts: Events whose keys are not in the history; the contents that their changes name are stored.
+            drafts: Events without secrets (:func:`agentx.storage.secrets.redaction.clean_draft`), whose keys
+                are not in the history; the contents that their changes name are stored.
             contents: The last content of each file that they change.
             conclude: Returns the drafts that follow from an event.
 
@@ -588,7 +589,7 @@ class WritePath:
             try:
                 self._unplaced = bool(contents)
                 for draft in drafts:
-                    events += self.log.append([clean_draft(draft)], sync=False)
+                    events += self.log.append([draft], sync=False)
                     if following := conclude(events[-1]):
                         then = [msgspec.structs.replace(clean_draft(one), at=draft.at) for one in following]
                         self.log.append(then, sync=False)
