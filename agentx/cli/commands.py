@@ -182,7 +182,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "agent capability check": Entry("agents.gate:check_capabilities", "agent capability check"),
     "agent cognition report": Entry("agents.cognition:report", "agent cognition report", _READS),
-    "import discover": Entry("transfer.import_group:discover", "import --discover", _READS),
+    "import discover": Entry("transfer.import_group:discover", "import discover", _READS),
     "import claude-code": Entry(
         "transfer.import_group:claude_code",
         "import claude-code ~/.claude/projects/-home-ann-shop --into memory",

@@ -7,7 +7,7 @@ pass for the user's; outputs of commands cannot, because aider quotes them.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import groupby
 
 from agentx.importing.entries import (
@@ -39,7 +39,7 @@ _APPLIED = re.compile(r"^> Applied edit to (.+?)\s*$", re.MULTILINE)
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a chat history; see :data:`agentx.importing.entries.Read`."""
     project = lines.path.parent
     session, at, model, number = f"{project.name} 0", "", "", 0

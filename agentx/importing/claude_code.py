@@ -7,7 +7,7 @@ publicly known of earlier and later ones. The user's words are only the text of 
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from agentx.importing.entries import (
@@ -37,7 +37,7 @@ _FROM_SERVER = "mcp__"
 """Begins the names of tools of MCP servers, which choose every word of their results and of their errors."""
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     return _Reading(lines.name).entries(lines)
 
@@ -56,7 +56,7 @@ class _Reading:
         self._queued: deque[str] = deque()
         self._taken_up = ""
 
-    def entries(self, lines: Lines) -> Iterator[Entry]:
+    def entries(self, lines: Lines) -> Generator[Entry]:
         for line in lines:
             if line.value is None:
                 yield Aside(id=f"line {line.number}", sort="not JSON", text=line.text, known=False)

@@ -7,7 +7,7 @@ items count that are not wrapped in the host's tags.
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -39,7 +39,7 @@ _REPEATED = frozenset({"agent_message", "agent_reasoning", "agent_reasoning_raw_
 """Events that repeat an item."""
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     return _Reading(lines.name).entries(lines)
 
@@ -58,7 +58,7 @@ class _Reading:
         self._bare = True
         self._calls: dict[str, tuple[str, dict[str, Any], str]] = {}
 
-    def entries(self, lines: Lines) -> Iterator[Entry]:  # noqa: C901 - one branch for each type
+    def entries(self, lines: Lines) -> Generator[Entry]:  # noqa: C901 - one branch for each type
         for line in lines:
             known = {"id": f"{self._session} line {line.number}", "session": self._session}
             if line.value is None:

@@ -1,6 +1,6 @@
 """Entries: what every transcript is read into, whatever its host; the recorder records them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any, Literal
 
 import msgspec
@@ -134,5 +134,5 @@ class Place(Entry, frozen=True):
     root: str
 
 
-Read = Callable[[Lines], Iterator[Entry]]
+Read = Callable[[Lines], Generator[Entry]]
 """Reads a transcript; malformed content never raises."""

@@ -5,7 +5,7 @@ message is written again when it grew, so the last form of each counts. What was
 record.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from agentx.importing.entries import (
@@ -27,7 +27,7 @@ from agentx.importing.lines import Lines, as_json, fields_in, number_in, parts_i
 _FINISHED = {"success": "SUCCEEDED", "error": "FAILED", "cancelled": "DENIED"}
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     if lines.path.name.removesuffix(".gz").endswith(".jsonl"):
         yield from _Conversation(lines.name).entries(lines)
@@ -58,7 +58,7 @@ class _Conversation:
         self._about: dict[str, Any] = {}
         self._name = name
 
-    def entries(self, lines: Lines) -> Iterator[Entry]:
+    def entries(self, lines: Lines) -> Generator[Entry]:
         asides = []
         for line in lines:
             record = line.value

@@ -1,5 +1,6 @@
 """Reads a transcript file line by line, or whole, whatever is in it."""
 
+import contextlib
 import gzip
 import io
 import re
@@ -157,11 +158,14 @@ class Lines:
             return raw.decode("utf-8", "replace")
 
 
-def _open(path: Path) -> IO[bytes]:
-    file = nofollow.open_file(path)
-    if path.suffix == ".gz":
-        return io.BufferedReader(gzip.GzipFile(fileobj=file))  # type: ignore[arg-type]
-    return file
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    with nofollow.open_file(path) as file:
+        if path.suffix != ".gz":
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as packed, io.BufferedReader(packed) as unpacked:  # type: ignore[type-var]
+            yield unpacked
 
 
 def numbered(folder: Path) -> list[Path]:

@@ -4,7 +4,7 @@ After the reference of the Chat Completions API (roles, ``tool_calls``) and of i
 conversation on each line of a JSONL file). The form has no times, ids or projects.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from agentx.importing.entries import AgentWords, Aside, Call, Entry, Passed, Res
 from agentx.importing.lines import Lines, as_json, fields_in, number_in, parts_in, text_in
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     if lines.path.name.removesuffix(".gz").endswith(".jsonl"):
         for line in lines:

@@ -4,7 +4,7 @@ After the events of OpenHands 0.x (``openhands/events``: ``action`` and ``observ
 (``openhands-sdk/openhands/sdk/event``: ``kind``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -30,7 +30,7 @@ _SILENT = frozenset(
 """Actions and observations of version 0 that say nothing of the work."""
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a trajectory; see :data:`agentx.importing.entries.Read`."""
     session = lines.path.parent.name if lines.path.is_dir() else lines.name
     if lines.path.is_dir():

@@ -43,7 +43,7 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.log.history import told_already
-from agentx.storage.secrets.redaction import clean, clean_value
+from agentx.storage.secrets.redaction import clean, clean_draft, clean_struct, clean_value
 from agentx.synthesis.model.prices import cost
 
 KEY = "import:"
@@ -124,20 +124,21 @@ class Recorder:
         self._writes = not engine.state.artifacts.startswith("..")
         self.report = Imported()
 
-    def record(self, path: Path, read: Read, shown: str) -> None:
+    def record(self, path: Path, read: Read, shown: str, began: str) -> None:
         """Record what is new in a transcript.
 
         Args:
             path: The file.
             read: The reader of its format.
             shown: The file's name in the record.
+            began: The first time in it; empty if it has none.
         """
         key = f"{KEY}{self._host}:file:{_digest(shown)}:{self._version}:"
         if self._engine.log.has_key(f"{key}{Lines(path).scan()}"):
             self.report.unchanged += 1
             return
         lines = Lines(path)
-        file = _File(self._host, os.stat(path).st_mtime)
+        file = _File(self._host, _time(began) or datetime.fromtimestamp(max(os.stat(path).st_mtime, 0), UTC))
         waiting: list[_Planned] = []
         size = 0
         for entry in file.follow(read(lines)):
@@ -152,7 +153,9 @@ class Recorder:
         told = file.told(shown, lines)
         draft = Draft(data=told, actor=f"import:{self._host}", key=f"{key}{lines.digest}", at=file.last)
         if not self._engine.log.has_key(draft.key):
-            self.report.events += len(self._engine.write_path.write_in_turn(lambda: ([draft], {})))
+            self.report.events += len(
+                self._engine.write_path.write_in_turn(lambda: ([clean_draft(draft)], {}))
+            )
         self.report.add(told)
 
     # --- one batch --------------------------------------------------------------------------------
@@ -193,7 +196,9 @@ class Recorder:
         }
         touched = sorted({path for path in places.values() if path})
         if touched:
-            self._engine.edits.record(touched, noticed="import")
+            before = self._engine.git.tracked_all(touched)
+            after = self._engine.edits.record(touched, noticed="import")
+            self._owned |= {path: False for path in touched if after[path] != before[path]}
         files = ImportedFiles(self._engine, self._owned)
         drafts = [
             draft
@@ -228,7 +233,8 @@ class Recorder:
         agent = f"agent:{self._host}{'-subagent' * entry.sub}"
 
         def draft(data: Payload, actor: str = agent, suffix: str = "") -> Draft:
-            return Draft(data=data, actor=actor, run=_short(entry.session), key=f"{key}{suffix}", at=at)
+            run = _short(clean(entry.session))
+            return _cleaned(Draft(data=data, actor=actor, run=run, key=f"{key}{suffix}", at=at))
 
         body, imported = self._engine.write_path.body, f"import:{self._host}"
         match entry:
@@ -310,9 +316,9 @@ class _File:
         unapplied: Steps that could not be applied to an artifact.
     """
 
-    def __init__(self, host: str, changed: float) -> None:
+    def __init__(self, host: str, began: datetime) -> None:
         self.root = ""
-        self.last = datetime.fromtimestamp(max(changed, 0), UTC)
+        self.last = began
         self.unapplied = 0
         self._host = host
         self._open: dict[str, Call] = {}
@@ -322,7 +328,7 @@ class _File:
         self._unknown: Counter[str] = Counter()
         self._spent: dict[str, Spent] = {}
         self._sessions: dict[str, None] = {}
-        self._times: list[str] = []
+        self._began = self._ended = ""
 
     def follow(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         """Yield the entries that become events, in order, once it is known what each is."""
@@ -356,19 +362,16 @@ class _File:
 
     def at(self, entry: Entry) -> datetime:
         """Return the time of an entry; that of the one before it if it has none."""
-        try:
-            at = datetime.fromisoformat(entry.at).astimezone(UTC) if entry.at else self.last
-        except (ValueError, OverflowError):
-            at = self.last
-        self.last = at
-        return at
+        self.last = _time(entry.at) or self.last
+        return self.last
 
     def _note(self, entry: Entry) -> None:
         """Count an entry."""
         if entry.session:
             self._sessions[_short(entry.session)] = None
         if entry.at:
-            self._times = [*self._times[:1], entry.at[:40]]
+            self._began = self._began or entry.at[:40]
+            self._ended = entry.at[:40]
         match entry:
             case Place(root=root):
                 self.root = self.root or root
@@ -397,8 +400,8 @@ class _File:
             digest=lines.digest,
             sessions=tuple(self._sessions)[:50],
             project=name_of(self.root),
-            began=self._times[0] if self._times else "",
-            ended=self._times[-1] if self._times else "",
+            began=self._began,
+            ended=self._ended,
             size_bytes=lines.read_bytes,
             records=lines.records,
             counted=counted,
@@ -430,6 +433,14 @@ _COUNTED: dict[type[Entry], str] = {
     Aside: "host records",
     Place: "projects",
 }
+
+
+def _time(text: str) -> datetime | None:
+    """Return an ISO time, without a zone that of this machine; ``None`` if it is none."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _cost(one: Spent) -> float:
@@ -465,6 +476,15 @@ def _key(host: str, entry: Entry) -> str:
     said = blake2b(f"{type(entry).__name__} {as_json(plain)}".encode("utf-8", "replace"), digest_size=6)
     record = entry.id if len(entry.id) <= _NAME else _digest(entry.id)
     return f"{KEY}{host}:{clean(record)}:{said.hexdigest()}"
+
+
+def _cleaned(draft: Draft) -> Draft:
+    """Clean a draft without searching its bodies again: those were cleaned before they were cut."""
+    fields = ((name, getattr(draft.data, name)) for name in draft.data.__struct_fields__)
+    bodies = {name: value for name, value in fields if isinstance(value, Body)}
+    bare = msgspec.structs.replace(draft.data, **dict.fromkeys(bodies, Body("")))
+    data = clean_struct(bare)
+    return msgspec.structs.replace(draft, data=msgspec.structs.replace(data, **bodies))
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,7 @@ nothing in them is the user's word.
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ _BASH = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _RETURNED = re.compile(r"<returncode>(-?\d{1,3})</returncode>")
 
 
-def read(lines: Lines) -> Iterator[Entry]:
+def read(lines: Lines) -> Generator[Entry]:
     """Read a trajectory; see :data:`agentx.importing.entries.Read`."""
     document = fields_in(lines.document())
     session = lines.name.removesuffix(".traj")

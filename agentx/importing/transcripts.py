@@ -1,5 +1,6 @@
 """Import transcripts into a workspace, and find those of this user."""
 
+import contextlib
 import stat
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -74,9 +75,9 @@ def import_transcripts(
     tell(0)
     recorder = Recorder(engine, host, form.version, engine.settings.actor, tell)
     with engine.write_path.bulk():
-        for path, *_ in files:
+        for path, began, _ in files:
             try:
-                recorder.record(path, form.read, _shown(path, home))
+                recorder.record(path, form.read, _shown(path, home), began)
             except (OSError, EOFError, UsageError) as error:
                 recorder.report.problems.append(f"{path} could not be read: {error}")
             done += size_of(path)
@@ -138,12 +139,13 @@ def _beginning(path: Path, form: TranscriptFormat) -> tuple[str, str]:
     """Return when a transcript begins and its project, as far as its first entries say."""
     began = project = ""
     try:
-        for entry in islice(form.read(Lines(path)), _LOOKED_AT):
-            began = began or entry.at
-            if isinstance(entry, Place):
-                project = name_of(entry.root)
-            if began and project:
-                break
+        with contextlib.closing(form.read(Lines(path))) as entries:
+            for entry in islice(entries, _LOOKED_AT):
+                began = began or entry.at
+                if isinstance(entry, Place):
+                    project = name_of(entry.root)
+                if began and project:
+                    break
     except (OSError, EOFError, UsageError):
         pass
     return began, project

@@ -161,7 +161,7 @@ def _read(engine: Engine, state: State) -> _Told:
     return told
 
 
-# --- one line -----------------------------------------------------------------------------------------------
+# --- one line -----------------------------------------------------------------------------------
 
 
 def _line(item: MemoryItem, told: _Told) -> LearnedLine:
@@ -274,7 +274,7 @@ def _same(one: str, other: str) -> bool:
     return short == long or (len(short) > _CLAUSE and short in long) or bool(likeness(one, other))
 
 
-# --- what recurs ----------------------------------------------------------------------------------------------
+# --- what recurs --------------------------------------------------------------------------------
 
 
 def _recurring(lines: Sequence[tuple[MemoryItem, LearnedLine]]) -> Iterator[LearnedLine]:
@@ -292,7 +292,7 @@ def _repeated(lines: Sequence[LearnedLine]) -> Iterator[LearnedLine]:
     for line, words in said:
         if line.id in taken:
             continue
-        alike = [other for other, its in said if other.at != line.at and len(words & its) >= _SHARED]
+        alike = [other for other, its in said if other.at != line.at and _overlap(words, its)]
         alike = [other for other in alike if other.id not in taken]
         if alike:
             group = [line, *alike]
@@ -300,6 +300,11 @@ def _repeated(lines: Sequence[LearnedLine]) -> Iterator[LearnedLine]:
             latest = max(group, key=lambda one: one.at)
             first = min(group, key=lambda one: one.at)
             yield msgspec.structs.replace(latest, id="", times=len(group), about=f"as before: “{first.text}”")
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
+    shared = len(one & other)
+    return shared >= _SHARED and 2 * shared >= min(len(one), len(other))
 
 
 def _own_words(text: str) -> frozenset[str]:

@@ -626,8 +626,9 @@ class WritePath:
         events are durable on return.
 
         Args:
-            plan: Called under the lock. Returns events whose keys are not in the history, which name contents
-                that are stored, and the last content of each file that they change. It has recorded what the
+            plan: Called under the lock. Returns events, and the last content of each file that they change. The
+                events are without secrets (:func:`agentx.storage.secrets.redaction.clean_draft`), their keys
+                are not in the history, and the contents that they name are stored. It has recorded what the
                 user did to these files.
 
         Raises:
@@ -642,7 +643,7 @@ class WritePath:
             try:
                 self._unplaced = bool(contents)
                 for draft in drafts:
-                    events += self.log.append([clean_draft(draft)], sync=False)
+                    events += self.log.append([draft], sync=False)
                     self._conclude(draft.at)
             except BaseException:
                 staged.discard()

@@ -35,6 +35,7 @@ _HARD = re.compile(
     r"|%(?:25)*[2-7][0-9a-fA-F]|&\#?\w{2,8};|\^\[\["
     r"|=(?:3D|\r?\n)|''(?<=\w'')(?=\w)|\"\"(?<=\w\"\")(?=\w)"
 )
+_STARTS = tuple(head for head, _ in HEADS)
 _UNUSUAL = str.maketrans("\n\r\t", "   ")
 
 _SHAPE = bytes(ord(" " if bytes((one,)).isspace() else "x") for one in range(256))
@@ -69,8 +70,10 @@ def _has_sign(text: str) -> bool:
     if ("-" in text and _FLAGS.search(text)) or (":" in text and _PORTS.search(text)):
         return True
     words = long_words(text)
-    if RUN.search(words) is not None and any(head in words for head, _ in HEADS):
-        return True
+    if RUN.search(words) is not None:
+        for head in _STARTS:
+            if head in words:
+                return True
     return may_encode(words)
 
 

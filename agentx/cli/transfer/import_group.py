@@ -13,6 +13,7 @@ from rich.text import Text
 
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, facts, table
+from agentx.core.layout import NotAWorkspace
 from agentx.importing.hosts import FORMATS
 from agentx.importing.recorder import Imported
 from agentx.importing.transcripts import FoundTranscript, import_transcripts
@@ -58,7 +59,7 @@ def discover(
     hints = [
         Text(plain(f"Next: agentx import {host} {_places(host)} --into DIR"), "dim") for host, _ in hosts
     ]
-    terminal.result([msgspec.to_builtins(one) for one in found], *parts, *hints)
+    terminal.result({"transcripts": msgspec.to_builtins(found)}, *parts, *hints)
 
 
 def _rows(terminal: Terminal, found: Sequence[FoundTranscript]) -> list[list[str]]:
@@ -123,7 +124,7 @@ def aider(terminal: Terminal, paths: Paths, into: Into = None) -> None:
 
 
 def _import(terminal: Terminal, host: str, paths: Sequence[Path], into: Path | None) -> None:
-    placed = [terminal.directory / path.expanduser() for path in paths]
+    placed = [_placed(terminal, path) for path in paths]
     with _workspace(terminal, into) as ws:
         before = ws.state.seq
         with terminal.progress() as progress:
@@ -136,10 +137,13 @@ def _import(terminal: Terminal, host: str, paths: Sequence[Path], into: Path | N
 def _workspace(terminal: Terminal, into: Path | None) -> Iterator[Workspace]:
     """Open the workspace to import into; create it if it was named and does not exist."""
     if into is None:
-        with opened(terminal) as ws:
-            yield ws
+        try:
+            with opened(terminal) as ws:
+                yield ws
+        except NotAWorkspace as error:
+            raise NotAWorkspace(f"{error} Or name one with --into, which is created.") from error
         return
-    root = terminal.directory / into.expanduser()
+    root = _placed(terminal, into)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         with Workspace.open(root, settings=terminal.settings) as ws:
             yield ws
@@ -176,6 +180,13 @@ def _tell(
         terminal.note(
             f"{counted(done.torn, 'file')} end in an incomplete line; import again when it is complete."
         )
+
+
+def _placed(terminal: Terminal, path: Path) -> Path:
+    """Return a path that the user named, from the directory of ``-C`` on; ``~`` is their home."""
+    if path.parts[:1] == ("~",):
+        return _home(terminal).joinpath(*path.parts[1:])
+    return terminal.directory / path
 
 
 def _home(terminal: Terminal) -> Path:
