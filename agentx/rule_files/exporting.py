@@ -71,6 +71,8 @@ def export(
     target = place_of(engine, path or engine.artifacts.root / FORMS[form])
     if target.path.suffix not in SUFFIXES:
         raise UsageError(f"{target.name} is no Markdown file (.md or .mdc); rules are exported to one.")
+    if not check:
+        engine.write_path.require_writable()
     with contextlib.nullcontext() if check else engine.write_path.exclusive():
         exists = target.path.exists()
         text = read_text(target.path) if exists else _CURSOR if form == "cursor-rules" else ""

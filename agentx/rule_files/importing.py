@@ -65,6 +65,7 @@ def import_rules(engine: Engine, paths: Sequence[Path], actor: str) -> ImportedR
     Raises:
         RuleFileRefused: A file does not exist, or is the only one and cannot be read.
     """
+    engine.write_path.require_writable()
     places = list(files_of(engine, paths))
     files: list[ImportedFile] = []
     proposals: list[MemoryItem] = []
