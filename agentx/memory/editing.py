@@ -248,8 +248,8 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
     """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
-    A proposed merge is done, or never proposed again. A proposal from a file to reword or end an item is carried
-    out, and the item returned.
+    A proposed merge is done, or never proposed again. A proposal from a file to reword or end an item is
+    carried out, and the item returned.
 
     Raises:
         UsageError: It is not a candidate, and nothing may have ended it or is perhaps the same.
@@ -289,7 +289,9 @@ def _carry_out(engine: Engine, item: MemoryItem, about: Link, actor: str) -> Mem
         change(engine, Patch(id=item.id, status="retired", links=links), actor)
     else:
         retire(engine, target.id, actor)
-        change(engine, Patch(id=item.id, status="retired", reason=f"{target.id} was ended, as proposed."), actor)
+        change(
+            engine, Patch(id=item.id, status="retired", reason=f"{target.id} was ended, as proposed."), actor
+        )
     return find(engine, target.id)
 
 

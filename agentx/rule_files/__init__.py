@@ -1,4 +1,4 @@
 """Files of rules that other agents read: imported as proposals, exported between markers, kept up to date.
 
-May import: config, core, engine, history, memory, recording, storage, synthesis, trust.
+May import: core, engine, history, memory, recording, storage, synthesis.
 """

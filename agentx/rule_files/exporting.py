@@ -52,7 +52,12 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(
-    engine: Engine, form: str, path: Path | None = None, *, max_tokens: int = block.MAX_TOKENS, check: bool = False
+    engine: Engine,
+    form: str,
+    path: Path | None = None,
+    *,
+    max_tokens: int = block.MAX_TOKENS,
+    check: bool = False,
 ) -> Exported:
     """Write the active rules to a file; what stands outside the markers is kept byte for byte.
 
@@ -142,7 +147,9 @@ def _write(engine: Engine, target: RulePlace, text: str, made: Block) -> None:
 def keep(engine: Engine) -> list[Exported]:
     """Bring the files of ``export.keep`` up to date; return those that changed or were edited."""
     done = [
-        export(engine, form_of(name), engine.artifacts.root / name, max_tokens=engine.config.export.max_tokens)
+        export(
+            engine, form_of(name), engine.artifacts.root / name, max_tokens=engine.config.export.max_tokens
+        )
         for name in engine.config.export.keep
     ]
     return [one for one in done if one.written or one.edited]

@@ -1,4 +1,4 @@
 """Commands about memory: items, review, explanations, maintenance, notes, flows.
 
-May import: cli, engine, memory, storage, synthesis, workspace.
+May import: cli, cli.beside, engine, memory, rule_files, storage, synthesis, workspace.
 """
