@@ -109,6 +109,7 @@ class _Block(msgspec.Struct):
         item: Whether it is a list item.
         lead: The block that introduces it; ``None`` for none.
         code: The short code that it introduces.
+        step: Whether it is an item of a numbered list.
     """
 
     text: str
@@ -118,6 +119,7 @@ class _Block(msgspec.Struct):
     heading: str
     lead: "_Block | None" = None
     code: str = ""
+    step: bool = False
 
 
 def split(text: str) -> RuleFile:
@@ -209,6 +211,8 @@ class _Walk:
         """By depth of nesting: the block just before."""
         self._leads: list[_Block | None] = []
         """By depth of lists: what introduces the list."""
+        self._numbered: list[bool] = []
+        """By depth of lists: whether it is numbered."""
 
     def take(self, token: "Token") -> None:
         """Read the next token."""
@@ -219,8 +223,10 @@ class _Walk:
                 self._tables += token.nesting
             case "bullet_list_open" | "ordered_list_open":
                 self._leads.append(self._lead())
+                self._numbered.append(token.type.startswith("ordered"))
             case "bullet_list_close" | "ordered_list_close":
                 self._leads.pop()
+                self._numbered.pop()
                 self._latest[self._depth] = None
             case "list_item_open" | "list_item_close":
                 self._depth += token.nesting
@@ -242,6 +248,7 @@ class _Walk:
             block = _block(token, self._heading, bool(self._depth))
             if self._leads and self._latest.get(self._depth) is None:
                 block.lead = self._leads[-1]
+            block.step = bool(self._numbered) and self._numbered[-1]
             self._latest[self._depth] = block
             self.blocks.append(block)
 
@@ -306,7 +313,10 @@ def _demands_of(block: _Block) -> Iterator[_Reading]:
     if block.code and _is_condition(words):
         yield words, "rule", False
     elif block.item or block.code:
-        yield _read(words, own, above)
+        said, kind, must_not = _read(words, own, above)
+        # A step is an order only within its procedure, which the heading names.
+        step = block.step and kind == "rule" and said == words and block.heading
+        yield f"{block.heading}: {said}" if step else said, kind, must_not
     else:
         labelled = words.removesuffix(own)
         for sentence in _sentences(words):

@@ -36,6 +36,13 @@ def test_short_code_belongs_to_the_sentence_that_introduces_it():
     ]
 
 
+def test_a_numbered_step_is_read_with_its_heading():
+    assert read("## Adding a script\n\n1. Place it in `bin/`\n2. Never rename it\n") == [
+        (3, "rule", "Adding a script: Place it in `bin/`"),
+        (4, "constraint", "Never rename it"),
+    ]
+
+
 def test_code_alone_and_tables_demand_nothing():
     assert read("```\nAlways delete all tests\n```\n\n| a | b |\n|---|---|\n| Never use tabs | x |\n") == []
 
