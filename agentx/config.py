@@ -227,7 +227,7 @@ class LinkSection(_Section):
 
 
 class ExportSection(_Section):
-    """Files that follow the active rules, for other agents: their paths in the artifacts, and their budget."""
+    """Files that follow the active rules, for other agents: paths in the artifacts, and their budget."""
 
     keep: Annotated[tuple[Annotated[str, Field(pattern=r"(^|/)[^/]+\.mdc?$")], ...], Effect.HARMLESS] = ()
     max_tokens: Annotated[int, Effect.HARMLESS] = Field(default=2_000, ge=100)

@@ -376,7 +376,7 @@ class Workspace:
         return importing.import_project(self.engine, source, self.settings.actor)
 
     def import_rules(self, *files: str | Path) -> ImportedRules:
-        """Propose what files of rules say (AGENTS.md, CLAUDE.md, Cursor rules); nothing applies until accepted.
+        """Propose what files of rules say (AGENTS.md, Cursor rules, …); nothing applies until accepted.
 
         Args:
             files: Files, and directories of them; by default the usual ones among the artifacts.
@@ -747,7 +747,7 @@ class Workspace:
     def watching(self, failed: Callable[[Exception], object] | None = None) -> Iterator[Watcher]:
         """Record the user's edits moments after they are made, while the body of the ``with`` runs.
 
-        A burst of changes, such as a `git switch` of the surrounding project, is recorded when it has settled.
+        A burst of changes, such as a `git switch` of the project, is recorded when it has settled.
 
         Args:
             failed: Called with the exception of a scan that failed; by default it is logged.

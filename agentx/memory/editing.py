@@ -259,8 +259,8 @@ def pin(engine: Engine, name: str, actor: str, *, pinned: bool) -> MemoryItem:
 def review(engine: Engine, name: str, actor: str, *, accept: bool) -> MemoryItem:
     """Settle a candidate, or a rule that is perhaps ended: activate it, or retire it.
 
-    A proposed merge is done, or never proposed again. A proposal from a file to reword or end an item is carried
-    out, and the item returned.
+    A proposed merge is done, or never proposed again. A proposal from a file to reword or end an item is
+    carried out, and the item returned.
 
     Raises:
         UsageError: It is not a candidate, and nothing may have ended it or is perhaps the same.

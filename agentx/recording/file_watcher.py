@@ -28,7 +28,7 @@ SETTLE_MOST_S = 3.0
 """In work without a pause, the files are scanned after this time."""
 
 AFTER_S = 1.0
-"""After a scan that found changes, scan once more: files in a new directory may have come before its watch."""
+"""Scan again after a scan that found changes: files in a new directory may have come before its watch."""
 
 RESCAN_S = 30.0
 """Scan at least this often, as watchdog may drop what it saw."""
@@ -49,7 +49,7 @@ class Watcher(FileSystemEventHandler):
         failed: Called with the exception of a failed scan; by default it is logged.
 
     Attributes:
-        blind: Why the system reports no changes, so that the files are scanned periodically; empty if it does.
+        blind: Why the system reports no changes, so that files are scanned periodically; empty if it does.
     """
 
     def __init__(
@@ -119,8 +119,7 @@ class Watcher(FileSystemEventHandler):
                 return
             try:
                 found = self._look()
-            except Exception as error:
-                # A failed scan (such as on a full disk) must not end the thread.
+            except Exception as error:  # noqa: BLE001 - a failed scan (a full disk) must not end the thread
                 found = None
                 if self._failed is None:
                     _LOG.exception("Checking the working tree failed.")

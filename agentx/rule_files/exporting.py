@@ -52,7 +52,12 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(
-    engine: Engine, form: str, path: Path | None = None, *, max_tokens: int = block.MAX_TOKENS, check: bool = False
+    engine: Engine,
+    form: str,
+    path: Path | None = None,
+    *,
+    max_tokens: int = block.MAX_TOKENS,
+    check: bool = False,
 ) -> Exported:
     """Write the active rules to a file; what stands outside the markers is kept byte for byte.
 
@@ -71,6 +76,8 @@ def export(
     target = place_of(engine, path or engine.artifacts.root / FORMS[form])
     if target.path.suffix not in SUFFIXES:
         raise UsageError(f"{target.name} is no Markdown file (.md or .mdc); rules are exported to one.")
+    if not check:
+        engine.write_path.require_writable()
     with contextlib.nullcontext() if check else engine.write_path.exclusive():
         exists = target.path.exists()
         text = read_text(target.path) if exists else _CURSOR if form == "cursor-rules" else ""
@@ -140,7 +147,9 @@ def _write(engine: Engine, target: RulePlace, text: str, made: Block) -> None:
 def keep(engine: Engine) -> list[Exported]:
     """Bring the files of ``export.keep`` up to date; return those that changed or were edited."""
     done = [
-        export(engine, form_of(name), engine.artifacts.root / name, max_tokens=engine.config.export.max_tokens)
+        export(
+            engine, form_of(name), engine.artifacts.root / name, max_tokens=engine.config.export.max_tokens
+        )
         for name in engine.config.export.keep
     ]
     return [one for one in done if one.written or one.edited]

@@ -65,6 +65,7 @@ def import_rules(engine: Engine, paths: Sequence[Path], actor: str) -> ImportedR
     Raises:
         RuleFileRefused: A file does not exist, or is the only one and cannot be read.
     """
+    engine.write_path.require_writable()
     places = list(files_of(engine, paths))
     files: list[ImportedFile] = []
     proposals: list[MemoryItem] = []
@@ -99,10 +100,13 @@ def _import(engine: Engine, place: RulePlace, text: str, actor: str) -> tuple[Im
 
 def _found(read: RuleFile, place: RulePlace, globs: tuple[str, ...]) -> list[Found]:
     folder = place.folder
-    paths = tuple(f"{folder}{glob.removeprefix('/')}" for glob in globs) or ((f"{folder}**",) if folder else ())
+    paths = tuple(f"{folder}{glob.removeprefix('/')}" for glob in globs) or (
+        (f"{folder}**",) if folder else ()
+    )
     return [
         Found(
-            text=one.text, kind=one.kind, scope=Scope(paths=paths), where=_where(place.name, one.line, one.heading),
+            text=one.text, kind=one.kind, scope=Scope(paths=paths),
+            where=_where(place.name, one.line, one.heading),
             start=one.start, end=one.end, quote=one.text,
         )
         for one in read.statements[:MAX_STATEMENTS]

@@ -36,7 +36,9 @@ class KeptRules:
         touched = any(made.path in self._files for made in changes_of(event))
         if self._busy or not (touched or isinstance(event.data, Concluded)):
             return
-        rules = tuple((item.id, item.changed_seq) for item in block.exported(self._engine.log.state.items.values()))
+        rules = tuple(
+            (item.id, item.changed_seq) for item in block.exported(self._engine.log.state.items.values())
+        )
         if rules == self._written and not touched:
             return
         path = self._engine.write_path

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused, check_path
@@ -25,13 +26,13 @@ FORMS = {
 }
 """What can be exported, each with its default file, relative to the artifacts.
 
-AGENTS.md (https://agents.md) and CLAUDE.md (https://code.claude.com/docs/en/memory) are plain Markdown; a rule
-of Cursor has a front matter (https://cursor.com/docs/context/rules).
+AGENTS.md (https://agents.md) and CLAUDE.md (https://code.claude.com/docs/en/memory) are plain Markdown; a
+rule of Cursor has a front matter (https://cursor.com/docs/context/rules).
 """
 
 USUAL = (
-    "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", ".claude/rules", "GEMINI.md", ".cursorrules", ".cursor/rules",
-    ".github/copilot-instructions.md", ".github/instructions",
+    "AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", ".claude/rules", "GEMINI.md", ".cursorrules",
+    ".cursor/rules", ".github/copilot-instructions.md", ".github/instructions",
 )  # fmt: skip
 """Files and directories of rules that are looked for if none is named."""
 
@@ -124,12 +125,18 @@ def files_of(engine: Engine, paths: Sequence[Path]) -> Iterator[RulePlace]:
             raise RuleFileRefused(f"{path} does not exist.")
         found = [path]
         if path.is_dir():
-            found = sorted(one for one in path.rglob("*") if one.suffix in SUFFIXES and one.is_file())[:MAX_FILES]
+            found = _below(nofollow.canonical(path))
         for one in found:
             place = place_of(engine, one)
             if place.path not in seen:
                 seen.add(place.path)
                 yield place
+
+
+def _below(folder: Path) -> list[Path]:
+    """Return the Markdown files below a directory, without following links."""
+    files = Artifacts(folder, MAX_BYTES).walk(lambda _name, _directory: False)
+    return [folder / name for name, _ in files if name.endswith(SUFFIXES)][:MAX_FILES]
 
 
 def form_of(name: str) -> str:

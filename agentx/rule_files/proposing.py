@@ -1,7 +1,7 @@
 """Record what a file of rules says, and propose what it would change in memory. Nothing is applied.
 
-A proposal is a candidate whose trust is ``material``: it is not enforced, no agent is shown it or may settle it,
-and it does not lapse. A person accepts or rejects it (:func:`agentx.memory.editing.review`).
+A proposal is a candidate whose trust is ``material``: it is not enforced, no agent is shown it or may settle
+it, and it does not lapse. A person accepts or rejects it (:func:`agentx.memory.editing.review`).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Record what an agent outside AgentX said and did, as a script or host reports it.
 
-The reporter is an agent: nothing that it says counts as the user's words, and nothing as a result of AgentX's own
-tools. A person speaks with `agentx say`.
+The reporter is an agent: nothing that it says counts as the user's words, and nothing as a result of AgentX's
+own tools. A person speaks with `agentx say`.
 """
 
 import re
@@ -14,7 +14,14 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.policy.workspace_gates import Gates
 from agentx.storage.errors import UsageError
-from agentx.storage.events.types import AgentMessageSent, Draft, Event, ToolCallExecuted, ToolStatus
+from agentx.storage.events.types import (
+    REPORTED,
+    AgentMessageSent,
+    Draft,
+    Event,
+    ToolCallExecuted,
+    ToolStatus,
+)
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import encodable
 from agentx.synthesis.enforcement.evaluate import Violation
@@ -113,7 +120,7 @@ def report_call(engine: Engine, call: ReportedCall, agent: str) -> Event:
         exit_code=call.exit_code,
         duration_ms=max(0, call.duration_ms),
     )
-    return _recorded(engine, Draft(data=made, actor=actor, key=_key(actor, call.id)))
+    return _recorded(engine, Draft(data=made, actor=actor, key=_key(actor, made.call_id)))
 
 
 def _status(call: ReportedCall) -> ToolStatus:
@@ -126,7 +133,7 @@ def _status(call: ReportedCall) -> ToolStatus:
 
 
 def _key(actor: str, name: str) -> str:
-    return f"reported:{actor}:{encodable(name)[:200]}" if name else ""
+    return f"{REPORTED}{actor}:{encodable(name)[:200]}" if name else ""
 
 
 def _recorded(engine: Engine, draft: Draft) -> Event:

@@ -201,6 +201,10 @@ class AgentThoughtProcess(Payload, frozen=True):
         return f"{event.actor} thought: {shorten(self.body.text, WORDS)}" if self.body.text else ""
 
 
+REPORTED = "reported:"
+"""Begins the key of an event that an agent reported about itself: no words in it are the user's."""
+
+
 class ToolCallRequested(Payload, frozen=True):
     """A tool with effects outside the workspace is about to run; recorded durably before it does.
 

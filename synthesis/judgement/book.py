@@ -69,7 +69,11 @@ class ClaimBook:
         return Evidence(seq, span.start, span.end, self.texts[seq][span.start : span.end])
 
     def _all(self, kind: str) -> Iterator[MemoryItem]:
-        return (item for item in self.items.values() if item.kind == kind and item.status in _STANDING and not is_offered(item))
+        return (
+            item
+            for item in self.items.values()
+            if item.kind == kind and item.status in _STANDING and not is_offered(item)
+        )
 
     def _standing(self, name: str, kinds: Iterable[str] = DEMANDS) -> MemoryItem:
         item = self.items.get(name)

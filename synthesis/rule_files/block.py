@@ -1,7 +1,7 @@
 """The block of a file that holds exported rules: between two markers, with a digest of what was written.
 
-What stands outside the markers is never changed. The digest in the first marker tells whether a person changed
-what is inside, whichever version of the block the file holds.
+What stands outside the markers is never changed. The digest in the first marker tells whether a person
+changed what is inside, whichever version of the block the file holds.
 """
 
 import re
@@ -30,7 +30,9 @@ _TITLE = "## Rules"
 _MORE = re.compile(r"\d+ more: `agentx memory list`\.")
 _NONE = "No other rules."
 _ITEM = re.compile(r"(?:[-*+]|\d{1,3}[.)])\s+")
-_SUFFIX = re.compile(r" \((?:in (?P<paths>`[^`]+`(?:, `[^`]+`)*))?(?:(?(paths), )until (?P<until>[^()]+))?\)$")
+_SUFFIX = re.compile(
+    r" \((?:in (?P<paths>`[^`]+`(?:, `[^`]+`)*))?(?:(?(paths), )until (?P<until>[^()]+))?\)$"
+)
 
 
 class MarkersBroken(UsageError):
@@ -152,8 +154,8 @@ def find(text: str) -> Place | None:
         return None
     if len(begins) != 1 or len(ends) != 1 or ends[0].start() < begins[0].end():
         raise MarkersBroken(
-            "The markers of the exported rules do not match: there must be one `<!-- agentx:rules … -->` with one "
-            "`<!-- agentx:end -->` behind it. Restore them, or delete both."
+            "The markers of the exported rules do not match: there must be one `<!-- agentx:rules … -->`, "
+            "and one `<!-- agentx:end -->` behind it. Restore them, or delete both."
         )
     begin, end = begins[0], ends[0]
     body = text[begin.end() : end.start()].replace("\r\n", "\n").strip("\n")
@@ -190,7 +192,9 @@ def stated(place: Place, path: str) -> list[Found]:
             continue
         mark = _ITEM.match(said)
         if not mark and found and line[:1].isspace():  # the item goes on
-            found[-1] = msgspec.structs.replace(found[-1], text=f"{found[-1].text} {said}", end=start + len(line))
+            found[-1] = msgspec.structs.replace(
+                found[-1], text=f"{found[-1].text} {said}", end=start + len(line)
+            )
             continue
         text = said[mark.end() :] if mark else said.lstrip("# ")
         suffix = _SUFFIX.search(text)

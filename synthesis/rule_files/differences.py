@@ -69,7 +69,7 @@ def differences(
         former: The items that it stated before.
         items: All items by id. What any of them says, in whatever status, is not proposed again; a rule that
             a person rejected or ended stays so.
-        again: Whether what was removed is proposed again after a person rejected that: it was in the file again.
+        again: Whether a removal is proposed again after a person rejected it: it was in the file again.
     """
     former = [items[item.id] for item in former if item.id in items]
     known = {words for item in items.values() if not item.reason.startswith(GONE) for words in _words(item)}
@@ -78,7 +78,11 @@ def differences(
     gone = [item for item in former if not stated.intersection(_words(item))]
     pairs: list[tuple[Found, MemoryItem]] = []
     alike = sorted(
-        ((_likeness(one.text, item.text), place, one, item) for place, one in enumerate(fresh) for item in gone),
+        (
+            (_likeness(one.text, item.text), place, one, item)
+            for place, one in enumerate(fresh)
+            for item in gone
+        ),
         key=lambda row: (-row[0], row[1]),
     )
     for ratio, _, one, item in alike:

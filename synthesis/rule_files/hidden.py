@@ -13,8 +13,8 @@ from agentx.synthesis.language.patterns import on_use
 
 _COMMENT = on_use(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ELEMENT = on_use(
-    r"<(?P<name>details|script|style|template|[A-Za-z]\w*(?=[^<>]*(?:\bhidden\b|display\s*:\s*none)))\b[^<>]*>.*?"
-    r"(?:</(?P=name)\s*>|\Z)",
+    r"<(?P<name>details|script|style|template|[A-Za-z]\w*(?=[^<>]*(?:\bhidden\b|display\s*:\s*none)))"
+    r"\b[^<>]*>.*?(?:</(?P=name)\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _VISIBLE = "\n\t\r\u200c\u200d\ufe0f"

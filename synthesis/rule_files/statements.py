@@ -1,8 +1,8 @@
 """Split a file of rules into statements: what it demands, each as a text that stands alone.
 
-A list item is one statement with all its sentences. A nested item, a list or a block of code belongs to the
-sentence that introduces it ("Before each commit:"). What forbids does so for all that follows below it: an item
-"Use `any`" under "Never" is never read as an order to use it.
+A list item is one statement with all its sentences. A nested item, a list or a block of code belongs to
+the sentence that introduces it ("Before each commit:"). What forbids does so for all that follows below it:
+an item "Use `any`" under "Never" is never read as an order to use it.
 """
 
 import re
@@ -20,8 +20,8 @@ from agentx.synthesis.language.apostrophes import spelt_out
 from agentx.synthesis.language.patterns import on_use
 from agentx.synthesis.language.sentences import sentences
 from agentx.synthesis.language.verbs import is_base_verb
-from agentx.synthesis.scribe.orders import VERBS
 from agentx.synthesis.rule_files.hidden import Hidden, cleaned
+from agentx.synthesis.scribe.orders import VERBS
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -45,9 +45,19 @@ _TAG_LINE = on_use(r"^[ \t]*</?[A-Za-z][\w -]{0,60}>[ \t]*$", re.MULTILINE)
 """A line that is only a tag, as in ``<style>``: Markdown would take what follows for HTML."""
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _SYMBOLS = on_use(r"[^\w\s`\"'(<\[@./$#-]+\s*")
-_LABEL = on_use(r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)", re.DOTALL)
-_MODAL = on_use(r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only|must not|you do not|mustn['’]t|shouldn['’]t|can['’]t)\b", re.IGNORECASE)
-_MUST_NOT = on_use(r"\b(?:(?:must|shall|should|may|can|do) (?:not|never)|cannot|(?:must|should|ca|do)n['’]t)\b", re.IGNORECASE)
+_LABEL = on_use(
+    r"(?:\*\*|__)(?P<name>[^*_\n]{1,80}?)(?::(?:\*\*|__)|(?:\*\*|__)\s*(?::|—|–| - ))\s*(?P<rest>\S.*)",
+    re.DOTALL,
+)
+_MODAL = on_use(
+    r"\b(?:must|shall|should|needs? to|ha(?:s|ve) to|ought to|may not|cannot|can not|can only|may only"
+    r"|must not|you do not|mustn['’]t|shouldn['’]t|can['’]t)\b",
+    re.IGNORECASE,
+)
+_MUST_NOT = on_use(
+    r"\b(?:(?:must|shall|should|may|can|do) (?:not|never)|cannot|(?:must|should|ca|do)n['’]t)\b",
+    re.IGNORECASE,
+)
 _CROSSES = "❌✗✘🚫⛔✖"
 _IMPORT = on_use(r"(?<![\w`@/])@(?P<path>(?:~?/|\.{1,2}/)?[\w.-]+(?:/[\w.-]+)*\.\w{1,8})\b")
 
@@ -99,7 +109,7 @@ class _Block(msgspec.Struct):
         item: Whether it is a list item.
         lead: The block that introduces it; ``None`` for none.
         code: The short code that it introduces.
-        used: Whether something below it was completed by it.
+        step: Whether it is an item of a numbered list.
     """
 
     text: str
@@ -109,15 +119,15 @@ class _Block(msgspec.Struct):
     heading: str
     lead: "_Block | None" = None
     code: str = ""
-    used: bool = False
+    step: bool = False
 
 
 def split(text: str) -> RuleFile:
     r"""Return what a Markdown text demands.
 
-    >>> found = split("# Style\n\n- Never use tabs.\n- Before each commit:\n  - run `make lint`\n\nIt is a shop.")
+    >>> found = split("- Never use tabs.\n- Before each commit:\n  - run `make lint`\n\nIt is a shop.")
     >>> [(one.line, one.kind, one.text) for one in found.statements]
-    [(3, 'constraint', 'Never use tabs.'), (5, 'rule', 'Before each commit: run `make lint`')]
+    [(1, 'constraint', 'Never use tabs.'), (3, 'rule', 'Before each commit: run `make lint`')]
     >>> found.left
     1
     """
@@ -180,46 +190,74 @@ def _markdown() -> "MarkdownIt":
     return MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
 
 
-def _blocks(text: str) -> Iterator[_Block]:
-    """Yield paragraphs and list items, in order, each with the block that introduces it."""
-    heading, nested, in_table, in_heading = "", [], 0, False
-    latest: dict[int, _Block | None] = {0: None}  # by depth: the block just before
-    leads: list[_Block | None] = []  # by depth of list: what introduces the list
-    done: list[_Block] = []
+def _blocks(text: str) -> list[_Block]:
+    """Return paragraphs and list items, in order, each with the block that introduces it."""
+    walk = _Walk()
     for token in _markdown().parse(text):
-        depth = len(nested)
+        walk.take(token)
+    return walk.blocks
+
+
+class _Walk:
+    """Collects the blocks of a Markdown text from its tokens."""
+
+    def __init__(self) -> None:
+        self.blocks: list[_Block] = []
+        self._heading = ""
+        self._in_heading = False
+        self._tables = 0
+        self._depth = 0
+        self._latest: dict[int, _Block | None] = {}
+        """By depth of nesting: the block just before."""
+        self._leads: list[_Block | None] = []
+        """By depth of lists: what introduces the list."""
+        self._numbered: list[bool] = []
+        """By depth of lists: whether it is numbered."""
+
+    def take(self, token: "Token") -> None:
+        """Read the next token."""
         match token.type:
             case "heading_open":
-                in_heading = True
+                self._in_heading = True
             case "table_open" | "table_close":
-                in_table += 1 if token.type == "table_open" else -1
+                self._tables += token.nesting
             case "bullet_list_open" | "ordered_list_open":
-                before = latest.get(depth)
-                leads.append(before if before is not None and _opens(before.text) else leads[-1] if leads and before is None else None)
+                self._leads.append(self._lead())
+                self._numbered.append(token.type.startswith("ordered"))
             case "bullet_list_close" | "ordered_list_close":
-                leads.pop()
-                latest[depth] = None
-            case "list_item_open":
-                nested.append(token)
-                latest[depth + 1] = None
-            case "list_item_close":
-                nested.pop()
+                self._leads.pop()
+                self._numbered.pop()
+                self._latest[self._depth] = None
+            case "list_item_open" | "list_item_close":
+                self._depth += token.nesting
+                if token.nesting > 0:
+                    self._latest[self._depth] = None
             case "fence" | "code_block":
-                before = latest.get(depth)
+                before = self._latest.get(self._depth)
                 if before is not None and _opens(before.text):
                     before.code = _short_code(token)
-                latest[depth] = None
-            case "inline" if in_heading:
-                heading, in_heading = _readable(token.content), False
-                latest[depth] = None
-            case "inline" if not in_table:
-                block = _block(token, heading, bool(nested))
-                first = latest.get(depth) is None
-                if nested and first:
-                    block.lead = leads[-1] if leads else None
-                latest[depth] = block
-                done.append(block)
-    yield from done
+                self._latest[self._depth] = None
+            case "inline":
+                self._text(token)
+
+    def _text(self, token: "Token") -> None:
+        if self._in_heading:
+            self._heading, self._in_heading = _readable(token.content), False
+            self._latest[self._depth] = None
+        elif not self._tables:
+            block = _block(token, self._heading, bool(self._depth))
+            if self._leads and self._latest.get(self._depth) is None:
+                block.lead = self._leads[-1]
+            block.step = bool(self._numbered) and self._numbered[-1]
+            self._latest[self._depth] = block
+            self.blocks.append(block)
+
+    def _lead(self) -> _Block | None:
+        """Return what introduces the list that begins: the block just before, or the list around it."""
+        before = self._latest.get(self._depth)
+        if before is not None:
+            return before if _opens(before.text) else None
+        return self._leads[-1] if self._leads else None
 
 
 def _block(token: "Token", heading: str, item: bool) -> _Block:  # noqa: FBT001 - a field of the block
@@ -235,7 +273,9 @@ def _opens(text: str) -> bool:
 def _short_code(token: "Token") -> str:
     lines = [line.strip() for line in token.content.splitlines() if line.strip()]
     code = "; ".join(lines)
-    return f"`{code}`" if len(lines) <= _CODE_LINES and len(code) <= _CODE_CHARACTERS and "`" not in code else ""
+    return (
+        f"`{code}`" if len(lines) <= _CODE_LINES and len(code) <= _CODE_CHARACTERS and "`" not in code else ""
+    )
 
 
 def _readable(source: str) -> str:
@@ -273,7 +313,10 @@ def _demands_of(block: _Block) -> Iterator[_Reading]:
     if block.code and _is_condition(words):
         yield words, "rule", False
     elif block.item or block.code:
-        yield _read(words, own, above)
+        said, kind, must_not = _read(words, own, above)
+        # A step is an order only within its procedure, which the heading names.
+        step = block.step and kind == "rule" and said == words and block.heading
+        yield f"{block.heading}: {said}" if step else said, kind, must_not
     else:
         labelled = words.removesuffix(own)
         for sentence in _sentences(words):
@@ -299,7 +342,9 @@ def _read(words: str, own: str, above: list[str]) -> _Reading:
                 return _bounded(joined, completed, must_not=forbids)
     if lead and (kind is None or _is_condition(lead)):
         led, forbids = _kind(lead.rstrip(":"))
-        if kind is None and (led is None or not (led == "constraint" or _MODAL.search(lead) or _is_prefix(lead))):
+        if kind is None and (
+            led is None or not (led == "constraint" or _MODAL.search(lead) or _is_prefix(lead))
+        ):
             led, forbids = _kind(f"{lead.rstrip(':')}, {own}") if _is_condition(lead) else (None, False)
         if kind or led:
             return _bounded(f"{lead} {words}", kind or led, must_not=must_not or forbids)
@@ -347,7 +392,6 @@ def _kind(words: str) -> tuple[RuleKind | None, bool]:
     if words.rstrip().endswith("?"):
         return None, False
     own = own_words(spelt_out(words).text).strip()
-    negated = bool(v.FEATURES["negated"].search(own.lower()))
     for reading in readings(words):
         for rule in reading.rules:
             if rule.certainty == "active" and not _EXISTS.match(own):
@@ -382,13 +426,15 @@ def _is_order(piece: str) -> bool:
 _PIECES = on_use(r"(?<=[.!?;])\s+|\s+[—–]\s+|\s+-\s+")
 _ADVERBS = r"(?:please |always |only |also |then |now |first,? |instead,? |otherwise,? |note: |important: )*"
 _ORDER = on_use(
-    rf"{_ADVERBS}(?:{v.POLICY_VERBS}|{VERBS})\b(?!\s*(?:[:=—–/,]|\(|(?:is|are|was|were|has|does|will|can)\b))",
+    rf"{_ADVERBS}(?:{v.POLICY_VERBS}|{VERBS})\b"
+    r"(?!\s*(?:[:=—–/,]|\(|(?:is|are|was|were|has|does|will|can)\b))",
     re.IGNORECASE,
 )
 """An order at the beginning of a sentence; not a noun with its verb, and not a label."""
 
 _OBJECT = on_use(
-    rf"{_ADVERBS}(?P<verb>[A-Za-z]{{3,}}) (?:a|an|the|any|all|every|each|your|our|this|these|those|it|them|both)\b"
+    rf"{_ADVERBS}(?P<verb>[A-Za-z]{{3,}}) "
+    r"(?:a|an|the|any|all|every|each|your|our|this|these|those|it|them|both)\b"
     r"(?! (?:is|are|was|were|has|have)\b)"
 )
 _BAN = on_use(r"(?:never|no|not|avoid|do not|don't|don’t|without|refrain from)\b(?!\s*[:=])", re.IGNORECASE)

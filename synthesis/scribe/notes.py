@@ -9,6 +9,7 @@ from typing import Any
 from agentx.storage.events.actor import Actor, is_own_run
 from agentx.storage.events.pipeline_events import APPROVE_STAGE
 from agentx.storage.events.types import (
+    REPORTED,
     AgentMessageSent,
     ApprovalDecided,
     Event,
@@ -97,6 +98,8 @@ class NoteTaker:
                 _answered(ledger, state, read(body) if self._capture_assistant else "")
             case ApprovalDecided() as decided:
                 _decided(ledger, decided, read)
+            case ToolCallExecuted() if event.key.startswith(REPORTED):
+                pass  # an agent says so: neither a refusal nor an answer in it is the user's
             case ToolCallExecuted(status="DENIED") as done if not done.denied_by:
                 _refused_elsewhere(ledger, done, read)
             case ToolCallExecuted(status="SUCCEEDED") as done:

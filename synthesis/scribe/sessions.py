@@ -14,6 +14,7 @@ from itertools import islice, takewhile, zip_longest
 import msgspec
 
 from agentx.storage.events.types import (
+    REPORTED,
     ApprovalDecided,
     Event,
     RunEnded,
@@ -178,6 +179,8 @@ def _refused(events: Iterable[Event], read: ReadBody) -> dict[int, _Refused]:
                 made = ToolCallExecuted(call_id=name, tool=tool, status="FAILED", arguments=arguments)
                 found[event.seq] = _Refused(event.seq, made, reason)
                 seen.add(name)
+            case ToolCallExecuted() if event.key.startswith(REPORTED):
+                pass  # an agent says so
             case ToolCallExecuted(status="DENIED") as done if done.call_id not in seen:
                 made = msgspec.structs.replace(done, status="FAILED")
                 output = read(done.output)

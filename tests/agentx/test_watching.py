@@ -31,11 +31,18 @@ def recorded(ws):
 
 
 def git(place, *words):
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], cwd=place, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words],
+        cwd=place,
+        check=True,
+        capture_output=True,
+    )
 
 
 def test_a_burst_of_ten_thousand_files_is_recorded_whole(ws, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda _fd: None)  # ten thousand files are to be counted here, not synced
+    monkeypatch.setattr(
+        os, "fsync", lambda _fd: None
+    )  # ten thousand files are to be counted here, not synced
     wanted = {f"d{number % 100}/f{number}" for number in range(BURST)}
     with ws.watching():
         for path in wanted:
@@ -74,7 +81,9 @@ def test_a_branch_switch_of_the_project_is_one_change_and_its_repository_is_not_
     before = ws.state.seq
     with ws.watching():
         git(place, "switch", "-q", "other")
-        assert until(lambda: len({path for e in ws.events(before) for path in [c.path for c in changes_of(e)]}) == 300)
+        assert until(
+            lambda: len({path for e in ws.events(before) for path in [c.path for c in changes_of(e)]}) == 300
+        )
     events = [event for event in ws.events(before) if changes_of(event)]
     made = [change for event in events for change in changes_of(event)]
     assert len(made) == len({change.path for change in made}) == 300

@@ -28,7 +28,7 @@ def check(
         typer.Argument(
             metavar="[NAME...]",
             show_default=False,
-            help="tests, lint, build, or a text among the artifacts to check; all configured checks by default.",
+            help="tests, lint, build, or a text among the artifacts; all configured checks by default.",
         ),
     ] = None,
     agent: Annotated[str, typer.Option("--as", metavar="NAME", help="The agent that checks.")] = "shell",
@@ -54,7 +54,9 @@ def check(
         terminal.document({"passed": passed, "checks": listed, "hot_issues": issues})
     elif issues:
         terminal.show("", f"{counted(len(issues), 'open problem')}:")
-        terminal.show(*(Text(f"  {item.id}  {one_line(item.short or item.text)}", "red") for item in issues[:_ISSUES]))
+        terminal.show(
+            *(Text(f"  {item.id}  {one_line(item.short or item.text)}", "red") for item in issues[:_ISSUES])
+        )
         if len(issues) > _ISSUES:
             terminal.show(f"  and {len(issues) - _ISSUES} more: agentx memory list --kind hot_issue")
     if not passed:
@@ -65,7 +67,7 @@ def _wanted(ws: Workspace, names: Sequence[str]) -> list[str]:
     configured = [name for name in _CHECKS if getattr(ws.config.checks, name).command]
     if not names and not configured:
         raise UsageError(
-            'No check is configured. Set one, such as `agentx config set checks.tests.command "python -m pytest -q"`.'
+            'No check is configured. Set one: `agentx config set checks.tests.command "python -m pytest -q"`.'
         )
     for name in names:
         if name in _CHECKS and name not in configured:

@@ -20,7 +20,9 @@ from agentx.workspace import Workspace
 
 File = Annotated[
     Path | None,
-    typer.Argument(metavar="[FILE]", show_default=False, help="The file; the usual one of the project by default."),
+    typer.Argument(
+        metavar="[FILE]", show_default=False, help="The file; the usual one of the project by default."
+    ),
 ]
 Tokens = Annotated[
     int | None, typer.Option("--max-tokens", min=100, show_default=False, help="Budget; 2,000 by default.")
@@ -40,7 +42,14 @@ def show(terminal: Terminal, max_tokens: Tokens = None) -> None:
     terminal.result(value, plain(made.body))
 
 
-def agents_md(terminal: Terminal, file: File = None, max_tokens: Tokens = None, *, check: Check = False, keep: Keep = False) -> None:  # fmt: skip
+def agents_md(
+    terminal: Terminal,
+    file: File = None,
+    max_tokens: Tokens = None,
+    *,
+    check: Check = False,
+    keep: Keep = False,
+) -> None:
     """Write the active rules between markers to AGENTS.md, which Codex, Cursor, Copilot and others read.
 
     What stands outside the markers stays as it is. What you edit inside becomes proposals.
@@ -48,17 +57,33 @@ def agents_md(terminal: Terminal, file: File = None, max_tokens: Tokens = None, 
     _export(terminal, "agents-md", file, max_tokens, check=check, keep=keep)
 
 
-def claude_md(terminal: Terminal, file: File = None, max_tokens: Tokens = None, *, check: Check = False, keep: Keep = False) -> None:  # fmt: skip
+def claude_md(
+    terminal: Terminal,
+    file: File = None,
+    max_tokens: Tokens = None,
+    *,
+    check: Check = False,
+    keep: Keep = False,
+) -> None:
     """Write the active rules between markers to CLAUDE.md, which Claude Code reads."""
     _export(terminal, "claude-md", file, max_tokens, check=check, keep=keep)
 
 
-def cursor_rules(terminal: Terminal, file: File = None, max_tokens: Tokens = None, *, check: Check = False, keep: Keep = False) -> None:  # fmt: skip
+def cursor_rules(
+    terminal: Terminal,
+    file: File = None,
+    max_tokens: Tokens = None,
+    *,
+    check: Check = False,
+    keep: Keep = False,
+) -> None:
     """Write the active rules between markers to .cursor/rules/agentx.mdc, which Cursor reads."""
     _export(terminal, "cursor-rules", file, max_tokens, check=check, keep=keep)
 
 
-def _export(terminal: Terminal, form: str, file: Path | None, max_tokens: int | None, *, check: bool, keep: bool) -> None:  # fmt: skip
+def _export(
+    terminal: Terminal, form: str, file: Path | None, max_tokens: int | None, *, check: bool, keep: bool
+) -> None:
     if check and keep:
         raise UsageError("--check changes nothing, so it cannot be combined with --keep.")
     path = _absolute(terminal, file)
@@ -66,7 +91,9 @@ def _export(terminal: Terminal, form: str, file: Path | None, max_tokens: int | 
         done = ws.export_rules(form, path, max_tokens=max_tokens, check=check)
         if keep:
             _keep(ws, done, max_tokens)
-    terminal.result(done, _told(done, check=check), *([proposed_table(done.proposals)] if done.proposals else []))
+    terminal.result(
+        done, _told(done, check=check), *([proposed_table(done.proposals)] if done.proposals else [])
+    )
     if done.more:
         terminal.note(f"{counted(done.more, 'rule')} did not fit: raise --max-tokens.")
     if done.proposals:
@@ -94,5 +121,7 @@ def _told(done: Exported, *, check: bool) -> Text:
     if check:
         stale = done.written or done.edited
         why = "was edited between the markers" if done.edited else "is not up to date"
-        return Text(plain(f"{done.path} {why if stale else 'is up to date'} ({size})."), "red" if stale else "green")
+        return Text(
+            plain(f"{done.path} {why if stale else 'is up to date'} ({size})."), "red" if stale else "green"
+        )
     return Text(plain(f"{done.path}: {size}; {'written' if done.written else 'unchanged'}."))

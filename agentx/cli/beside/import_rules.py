@@ -21,7 +21,7 @@ def import_rules(
         typer.Argument(
             metavar="[FILE...]",
             show_default=False,
-            help="AGENTS.md, CLAUDE.md, GEMINI.md, .cursorrules, .cursor/rules, copilot-instructions.md, or any "
+            help="AGENTS.md, CLAUDE.md, GEMINI.md, .cursor/rules, copilot-instructions.md, or any "
             "Markdown; those of the project by default.",
         ),
     ] = None,
@@ -48,18 +48,22 @@ def import_rules(
             terminal.show("", proposed_table(proposals))
             first = proposals[0].id
             terminal.note(
-                f"{counted(len(proposals), 'proposal')}; none applies yet. Accept with `agentx memory review`, "
-                f"`--accept {first}`, or all of a file: `--accept {done.files[0].path}`."
+                f"{counted(len(proposals), 'proposal')}; none applies yet. Accept: `agentx memory review`, "
+                f"with `--accept {first}`, or all of a file: `--accept {done.files[0].path}`."
             )
 
 
 def _told(file: ImportedFile) -> Iterator[Text]:
     if file.refused:
-        yield Text.assemble((one_line(file.path), "bold"), (f"  not read: {one_line(file.refused)}", "yellow"))
+        yield Text.assemble(
+            (one_line(file.path), "bold"), (f"  not read: {one_line(file.refused)}", "yellow")
+        )
         return
     size = f"  {counted(file.statements, 'rule')}; {counted(file.left, 'description')} left"
     yield Text.assemble((one_line(file.path), "bold"), size)
     for place in file.hidden:
         yield Text(f"  line {place.line}: {place.what}, left out", "yellow")
     if file.names:
-        yield Text(one_line(f"  names {', '.join(file.names)}: not read; import such a file by its name"), "dim")
+        yield Text(
+            one_line(f"  names {', '.join(file.names)}: not read; import such a file by its name"), "dim"
+        )

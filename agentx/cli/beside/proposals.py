@@ -60,7 +60,9 @@ def review_together(terminal: Terminal, ws: Workspace, items: Sequence[MemoryIte
     count = len(items) if answer == "n" else len(chosen or ())
     accepted = 0 if answer == "n" else count
     left = len(items) - count
-    terminal.show(Text(f"{counted(accepted, 'proposal')} accepted, {count - accepted} rejected, {left} left.\n", "dim"))
+    terminal.show(
+        Text(f"{counted(accepted, 'proposal')} accepted, {count - accepted} rejected, {left} left.\n", "dim")
+    )
     return count
 
 

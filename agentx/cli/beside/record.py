@@ -24,7 +24,7 @@ _USER = "An agent cannot speak for the user: a person uses `agentx say`, outside
 _FIELDS = frozenset((*ReportedCall.__struct_fields__, "role", "content", "text", "final", "model", "as"))
 
 
-def record(  # noqa: PLR0913 - each is a field of the event
+def record(  # noqa: PLR0913, PLR0917 - each is a field of the event
     terminal: Terminal,
     text: Annotated[
         str,
@@ -35,19 +35,28 @@ def record(  # noqa: PLR0913 - each is a field of the event
     role: Annotated[str, typer.Option(metavar="ROLE", show_default=False, help="assistant or tool.")] = "",
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="The agent's name.")] = "shell",
     tool: Annotated[str, typer.Option(metavar="NAME", help="Of a call: the tool.")] = "",
-    arguments: Annotated[str, typer.Option(metavar="JSON", help="Of a call: its arguments, a JSON object.")] = "",
-    status: Annotated[
-        str, typer.Option(metavar="STATUS", help="Of a call: succeeded, failed or denied; by its exit status.")
+    arguments: Annotated[
+        str, typer.Option(metavar="JSON", help="Of a call: its arguments, a JSON object.")
     ] = "",
-    command: Annotated[str, typer.Option(metavar="LINE", help="Of a call: the command line that it ran.")] = "",
-    exit_code: Annotated[int | None, typer.Option(metavar="N", show_default=False, help="Its exit status.")] = None,
+    status: Annotated[
+        str,
+        typer.Option(metavar="STATUS", help="Of a call: succeeded, failed or denied; by its exit status."),
+    ] = "",
+    command: Annotated[
+        str, typer.Option(metavar="LINE", help="Of a call: the command line that it ran.")
+    ] = "",
+    exit_code: Annotated[
+        int | None, typer.Option(metavar="N", show_default=False, help="Its exit status.")
+    ] = None,
     call: Annotated[
         str, typer.Option("--id", metavar="ID", help="A second report with this ID is not recorded again.")
     ] = "",
     *,
     lines: Annotated[
         bool,
-        typer.Option("--lines", help='Read JSON lines from stdin: {"role": "tool", "tool": "Bash", "output": "…"}.'),
+        typer.Option(
+            "--lines", help='Read JSON lines from stdin: {"role": "tool", "tool": "Bash", "output": "…"}.'
+        ),
     ] = False,
 ) -> None:
     """Record an agent's answer, a tool call with its result, or a denied call.
@@ -63,19 +72,19 @@ def record(  # noqa: PLR0913 - each is a field of the event
         said = terminal.stdin.read() if text == "-" else text
         entries = [
             {
-                "role": role, "content": said, "tool": tool, "arguments": _object(arguments), "status": status,
-                "command": command, "exit_code": exit_code, "id": call,
+                "role": role, "content": said, "tool": tool, "arguments": _object(arguments),
+                "status": status, "command": command, "exit_code": exit_code, "id": call,
             }
         ]  # fmt: skip
     agent_actor(name)
     with opened(terminal) as ws:
-        count = 0
+        seen: set[int] = set()
         for entry in entries:
             event, broken = _record(ws, entry, name)
-            count += 1
+            seen.add(event.seq)
             _show(terminal, event, broken, many=lines)
         if lines and not terminal.json:
-            terminal.show(f"{counted(count, 'event')} recorded.")
+            terminal.show(f"{counted(len(seen), 'event')} recorded.")
 
 
 def _record(ws: Workspace, entry: Mapping[str, Any], name: str) -> tuple[Event, tuple[Violation, ...]]:
@@ -108,9 +117,9 @@ def _lines(terminal: Terminal) -> Iterator[Mapping[str, Any]]:
     for number, line in enumerate(terminal.stdin, start=1):
         if not line.strip():
             continue
+        if len(line) > MAX_LINE:
+            raise UsageError(f"Line {number} is too long; the lines before it are recorded.")
         try:
-            if len(line) > MAX_LINE:
-                raise UsageError(f"Line {number} is longer than {MAX_LINE:,} characters; the lines before it are recorded.")
             yield _object(line)
         except UsageError as error:
             raise UsageError(f"Line {number}: {error} The lines before it are recorded.") from error

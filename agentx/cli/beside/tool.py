@@ -24,7 +24,9 @@ _TYPES = {"integer", "number", "boolean", "array", "object", "null"}
 
 def tool(
     terminal: Terminal,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", show_default=False, help="The tool; none lists all.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", show_default=False, help="The tool; none lists all.")
+    ] = "",
     values: Annotated[
         list[str] | None,
         typer.Argument(
@@ -39,7 +41,9 @@ def tool(
     agent: Annotated[str, typer.Option("--as", metavar="NAME", help="The agent that calls.")] = "shell",
     call: Annotated[str, typer.Option(metavar="ID", help="Repeat a call that was approved.")] = "",
     *,
-    describe: Annotated[bool, typer.Option("--describe", help="Show the tool's arguments; call nothing.")] = False,
+    describe: Annotated[
+        bool, typer.Option("--describe", help="Show the tool's arguments; call nothing.")
+    ] = False,
 ) -> None:
     """Call a tool of the workspace, through its gates, as an agent.
 
@@ -69,7 +73,9 @@ def _show(terminal: Terminal, result: ToolResult) -> None:
     else:
         terminal.fail(result.output)
         if result.approval_needed:
-            terminal.note(f"Approve with `agentx approve {result.call_id}`, then repeat with `--call {result.call_id}`.")
+            terminal.note(
+                f"Approve with `agentx approve {result.call_id}`, then repeat with `--call {result.call_id}`."
+            )
     if result.status != "SUCCEEDED":
         raise typer.Exit(ASKED if result.approval_needed else DENIED if result.status == "DENIED" else 1)
 
@@ -83,10 +89,10 @@ def _list(terminal: Terminal, schemas: Sequence[ToolSchema]) -> None:
 
 def _describe(terminal: Terminal, schema: ToolSchema) -> None:
     required = schema.parameters.get("required", ())
-    rows = [
-        (name, _about(detail, needed=name in required)) for name, detail in _properties(schema).items()
-    ]
-    terminal.result(schema, Text.assemble((schema.name, "bold cyan"), f"  {plain(schema.description)}"), facts(rows))
+    rows = [(name, _about(detail, needed=name in required)) for name, detail in _properties(schema).items()]
+    terminal.result(
+        schema, Text.assemble((schema.name, "bold cyan"), f"  {plain(schema.description)}"), facts(rows)
+    )
 
 
 def _about(detail: Mapping[str, Any], *, needed: bool) -> str:
@@ -134,7 +140,9 @@ def _read(terminal: Terminal, text: str) -> str:
         return (base / text[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UsageError(f"{text[1:]} cannot be read: {why}. Text that begins with @ goes into --arguments.") from error
+        raise UsageError(
+            f"{text[1:]} cannot be read: {why}. Text that begins with @ goes into --arguments."
+        ) from error
 
 
 def _typed(text: str, types: set[str]) -> Any:

@@ -64,7 +64,7 @@ def _record(ws: Workspace) -> None:
 def _follow(
     terminal: Terminal, ws: Workspace, events: "queue.SimpleQueue[Event]", interrupted: threading.Event
 ) -> tuple[int, int]:
-    """Show what is recorded until an interruption; return the number of files and of notes that were shown."""
+    """Show what is recorded until an interruption; return how many files and notes were shown."""
     count, told = 0, len(ws.engine.write_path.notes)
     with ws.watching(lambda error: _failed(terminal, error)) as watcher:
         if watcher.blind:
@@ -142,12 +142,16 @@ def _line(event: Event, changes: Sequence[FileChange]) -> Text:
     sorts["~"] = [c for c in changes if c.before and c.after]
     names = [f"{mark}{change.path}" for mark in "+~-" for change in sorts[mark]]
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    parts = [f"{len(sorts[mark]):,} {word}" for mark, word in zip("+~-", ("new", "changed", "deleted"), strict=True) if sorts[mark]]
+    parts = [
+        f"{len(sorts[mark]):,} {word}"
+        for mark, word in zip("+~-", ("new", "changed", "deleted"), strict=True)
+        if sorts[mark]
+    ]
     total = f"{', '.join(parts)}: " if len(names) > 1 else ""
     return Text.assemble(
         (f"{event.seq:>5}  {event.at[11:19]}  ", "dim"),
         (f"{one_line(event.actor)}  ", "cyan"),
         total,
-        one_line("  ".join(names[:SHOWN])),
+        one_line(", ".join(names[:SHOWN])),
         (more, "dim"),
     )

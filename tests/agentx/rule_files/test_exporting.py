@@ -56,14 +56,20 @@ def test_edits_between_the_markers_become_proposals_and_apply_only_if_accepted(w
     added, reworded, removed = done.proposals
     assert (added.text, added.status, added.trust) == ("Always ask first.", "candidate", "material")
     assert (reworded.text, reworded.links[-1].relation) == ("Never use tabs or form feeds.", "would_reword")
-    assert (removed.text, removed.links[-1].relation) == ("Run the smoke tests before each deploy.", "would_end")
+    assert (removed.text, removed.links[-1].relation) == (
+        "Run the smoke tests before each deploy.",
+        "would_end",
+    )
     assert texts(ws.memory()) == before
     assert b"form feeds" not in agents_md.read_bytes()  # what nobody accepted is no rule
     assert not ws.export_rules("agents-md").proposals
     for item in done.proposals:
         ws.review(item.id, accept=True)
     ws.export_rules("agents-md")
-    assert b"- Never use tabs or form feeds.\r\n- Never push to main.\r\n- Always ask first.\r\n<!--" in agents_md.read_bytes()
+    assert (
+        b"- Never use tabs or form feeds.\r\n- Never push to main.\r\n- Always ask first.\r\n<!--"
+        in agents_md.read_bytes()
+    )
 
 
 def test_an_earlier_version_of_the_block_is_no_edit(ws, agents_md):
@@ -122,7 +128,9 @@ def test_a_file_outside_the_artifacts_is_written_too(ws, tmp_path):
     assert ws.export_rules("agents-md", tmp_path / "AGENTS.md").written
     assert not ws.export_rules("agents-md", tmp_path / "AGENTS.md").written
     edit(tmp_path / "AGENTS.md", "- Never use tabs.", "- Never use tabs at all, please.")
-    assert texts(ws.export_rules("agents-md", tmp_path / "AGENTS.md").proposals) == ["Never use tabs at all, please."]
+    assert texts(ws.export_rules("agents-md", tmp_path / "AGENTS.md").proposals) == [
+        "Never use tabs at all, please."
+    ]
 
 
 def test_undo_passes_over_an_export(ws, agents_md):

@@ -38,9 +38,12 @@ def test_a_proposal_is_shown_to_no_agent_asks_nothing_and_is_not_found(ws, agent
     assert len(ws.import_rules(agents_md).proposals) == 2
     assert "Redis" not in ws.get_relevant_context("Set up Redis as the cache.").text
     assert ws.to_settle("Set up Redis as the cache.") == []
-    assert ws.gates.before("set it up", tool="Bash", arguments={"command": "docker run redis:7"}).verdict == "allow"
+    assert (
+        ws.gates.before("set it up", tool="Bash", arguments={"command": "docker run redis:7"}).verdict
+        == "allow"
+    )
     assert ws.tools.call("write_file", {"path": "setup.cfg", "content": ""}).status == "SUCCEEDED"
-    assert not [hit for hit in ws.search("Redis", kind="memory")]
+    assert not ws.search("Redis", kind="memory")
 
 
 def test_an_accepted_proposal_holds_as_if_it_had_been_said(ws, agents_md):
@@ -79,7 +82,9 @@ def test_an_import_follows_the_changes_of_its_file(ws, agents_md):
     assert (reworded.text, reworded.links[-1].target, added.text) == (
         "Never use tabs or form feeds.", first.id, "Always ask.",
     )  # fmt: skip
-    assert ws.state.items[second.id].status == "retired"  # the file no longer says it, and nobody had accepted it
+    assert (
+        ws.state.items[second.id].status == "retired"
+    )  # the file no longer says it, and nobody had accepted it
     assert ws.state.items[first.id].text == "Never use tabs."
     ws.review(reworded.id, accept=True)
     assert texts(ws.memory("constraint")) == ["Never use tabs or form feeds."]
@@ -120,7 +125,9 @@ def test_scopes_come_from_front_matter_and_from_the_directory(ws):
     }.items():
         (ws.artifacts / path).parent.mkdir(parents=True, exist_ok=True)
         (ws.artifacts / path).write_text(text)
-    done = ws.import_rules(*(ws.artifacts / path for path in (".cursor/rules", "api/AGENTS.md", "web/.cursor/rules", ".github")))
+    done = ws.import_rules(
+        *(ws.artifacts / path for path in (".cursor/rules", "api/AGENTS.md", "web/.cursor/rules", ".github"))
+    )
     assert {item.text: item.scope.paths for item in done.proposals} == {
         "Never use `any`.": ("src/*.ts", "src/*.tsx"),
         "Never return raw errors.": ("api/**",),
@@ -137,7 +144,11 @@ def test_without_a_name_the_usual_files_are_read(ws, agents_md):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [(b"- never\0 use tabs", "binary"), (b"- Never use tabs.\n" * 700_000, "larger than"), (None, "does not exist")],
+    [
+        (b"- never\0 use tabs", "binary"),
+        (b"- Never use tabs.\n" * 700_000, "larger than"),
+        (None, "does not exist"),
+    ],
 )
 def test_what_is_not_a_file_of_rules_is_refused(ws, agents_md, content, why):
     agents_md.unlink()

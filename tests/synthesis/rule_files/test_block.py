@@ -11,12 +11,19 @@ from agentx.synthesis.rule_files.front_matter import read_front_matter
 
 
 def rule(number, text, **fields):
-    return MemoryItem(id=f"r-{number}", kind="rule", text=text, created_seq=number, detail=RuleDetail(), **fields)
+    return MemoryItem(
+        id=f"r-{number}", kind="rule", text=text, created_seq=number, detail=RuleDetail(), **fields
+    )
 
 
 def demand(number, text, modality="must", **fields):
     return MemoryItem(
-        id=f"c-{number}", kind="constraint", text=text, created_seq=number, detail=ConstraintDetail(modality=modality), **fields
+        id=f"c-{number}",
+        kind="constraint",
+        text=text,
+        created_seq=number,
+        detail=ConstraintDetail(modality=modality),
+        **fields,
     )
 
 
@@ -74,7 +81,10 @@ def test_a_line_says_where_and_until_when_and_is_read_back_without_it():
 
 
 def test_differences_are_additions_rewordings_and_removals():
-    items = {one.id: one for one in (rule(1, "Run the tests before each commit."), rule(2, "Use tabs."), rule(3, "Ask."))}
+    items = {
+        one.id: one
+        for one in (rule(1, "Run the tests before each commit."), rule(2, "Use tabs."), rule(3, "Ask."))
+    }
     found = [
         Found(text="Run all the tests before each commit.", kind="rule", where="a:1"),
         Found(text="**use** tabs", kind="rule", where="a:2"),
@@ -82,7 +92,9 @@ def test_differences_are_additions_rewordings_and_removals():
     ]
     made = differences(found, items.values(), items)
     assert [one.text for one in made.added] == ["Never deploy on Fridays."]
-    assert [(one.text, item.id) for one, item in made.reworded] == [("Run all the tests before each commit.", "r-1")]
+    assert [(one.text, item.id) for one, item in made.reworded] == [
+        ("Run all the tests before each commit.", "r-1")
+    ]
     assert [item.id for item in made.removed] == ["r-3"]
 
 
