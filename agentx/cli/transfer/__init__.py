@@ -1,4 +1,4 @@
 """Commands that import the transcripts of other agents, and show what was learned.
 
-May import: cli, importing, storage, workspace.
+May import: cli, core, importing, memory, storage, workspace.
 """
