@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from agentx.config import FILE as CONFIG
 from agentx.core.layout import ARTIFACTS
 from agentx.recording import commit_message, recovery
@@ -48,6 +50,14 @@ class BranchLeft(AgentXError):
 
 class NotSynced(DiskRefused):
     """What was written could not be made durable: the disk fails."""
+
+
+class _Written(msgspec.Struct, frozen=True):
+    """The head as the branch names it; later commits are in memory alone."""
+
+    head: str = ""
+    seq: int = 0
+    segments: int = 0
 
 
 class Committer:
@@ -100,6 +110,7 @@ class Committer:
         self._files: set[str] = set()
         self._holding = False
         self._unsynced: deque[str] = deque()
+        self._written = _Written()
 
     # --- the branch -------------------------------------------------------------------------------
 
@@ -148,7 +159,32 @@ class Committer:
     @property
     def moved(self) -> bool:
         """Whether another process moved the branch."""
-        return self.repo.head != self.head
+        return self.repo.head != self._written.head
+
+    @property
+    def deferred(self) -> bool:
+        """Whether commits, or contents for them, are in memory alone."""
+        return self.repo.deferred
+
+    def write_deferred(self) -> None:
+        """Write the commits that are in memory alone, and move the branch.
+
+        Raises:
+            WriterConflict: The branch was moved meanwhile; call :meth:`drop_deferred` and :meth:`follow`.
+            RefLocked: A git command holds the branch.
+            NotCommitted: The disk refuses.
+        """
+        self.repo.write_deferred()
+        self._note_written()
+
+    def drop_deferred(self) -> None:
+        """Go back to the last commit that was written; the caller then sets the pending events."""
+        self.repo.drop_moves()
+        self.head, self.seq, self._segments = self._written.head, self._written.seq, self._written.segments
+        self.log_check.compare_with(self.repo.tree_of(self.head), self.seq)
+
+    def _note_written(self) -> None:
+        self._written = _Written(self.head, self.seq, self._segments)
 
     def _take_head(self, head: str, known: str) -> None:
         """Build upon a commit.
@@ -171,6 +207,7 @@ class Committer:
         self.seq = recorded.seq
         self._segments = self.log_check.segments_in(self.tree)
         # The user's Git may have dropped a part of the log from the branch.
+        self._note_written()
         lost = recovery.last_recorded(self.repo, self.anchor)
         latest = lost.latest if lost.seq > recorded.seq else recorded.latest
         self.log_check.compare_with(self.repo.tree_of(latest), self.seq)
@@ -291,8 +328,12 @@ class Committer:
         if tree != self.tree or not self.head:
             message, author = commit_message.compose(self.pending, actor=actor, files=sorted(self._files))
             commit = self.repo.commit(tree, self.head, message, author)
-            self.repo.move_ref(commit, self.head, f"agentx: {message.partition(chr(10))[0]}")
+            note = f"agentx: {message.partition(chr(10))[0]}"
+            move = self.repo.move_ref_later if self.repo.deferring else self.repo.move_ref
+            move(commit, self.head, note)
             self.head, self.seq, self._segments = commit, through, segments
+            if not self.repo.deferring:
+                self._note_written()
             self._behind |= entries
             self.expect(())
         self.log_check.committed(files, self.tree, through, segments)

@@ -1,5 +1,6 @@
-"""Background thread: commits when idle, reads other processes' events, repacks."""
+"""Background threads: commit when idle, write commits together, read other processes' events, repack."""
 
+import contextlib
 import logging
 import threading
 import time
@@ -19,6 +20,9 @@ BUSY_S = 3.0
 
 _PAUSE_S = 0.25
 
+_LOOK_S = 0.005
+"""While commits are in memory, look this often whether another process waits for the lock."""
+
 
 class Keeper:
     """Runs the background work of one write path until it is stopped."""
@@ -32,16 +36,41 @@ class Keeper:
         self._packing: Running | None = None
         self._thread = threading.Thread(target=self._work, name="agentx-keeper", daemon=True)
         self._thread.start()
+        self._deferred = threading.Event()
+        self._writer = threading.Thread(target=self._write, name="agentx-commits", daemon=True)
+        if not write_path.read_only:
+            self._writer.start()
+            write_path.defer(self._deferred.set)
 
     def stop(self) -> None:
         """Stop after the current step; packing that is due continues in a separate process."""
         self._stopping.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout=30)
+        self._stop_deferring()
         if self._packing is not None:
             self._packing.stop()  # it starts again later
         if not self._write_path.read_only and self._packer.due():
             self._packer.start_detached()
+
+    def _stop_deferring(self) -> None:
+        """From now on each commit is written at once."""
+        if self._writer.is_alive():
+            self._deferred.set()
+            self._writer.join(timeout=30)
+            with contextlib.suppress(AgentXError):
+                self._write_path.defer(None)
+
+    def _write(self) -> None:
+        """Write the commits that are in memory when it is time to."""
+        while not self._stopping.is_set():
+            self._deferred.wait()
+            self._deferred.clear()
+            try:
+                while not self._stopping.is_set() and not self._write_path.write_due():
+                    time.sleep(_LOOK_S)
+            except (AgentXError, OSError) as error:
+                _LOG.warning("Commits of %s could not be written: %s", self._write_path.root, error)
 
     def _work(self) -> None:
         while not self._stopping.wait(_PAUSE_S):

@@ -69,7 +69,11 @@ BULK_EVENTS = 5_000
 """In bulk mode, commit after this number of events."""
 
 LAG_S = 0.05
-"""While others wait for the lock, a commit may follow its writes by this time: it then has theirs, too."""
+"""A commit may follow its writes by this time: to have those of others who wait for the lock, or to be
+written in one pack with later commits."""
+
+_SOON_S = 0.04
+"""After this time a writer writes what is in memory itself, before the background thread does."""
 
 PayloadFor = Callable[[tuple[FileChange, ...]], Payload]
 """Makes an event's payload from the changes that it announces."""
@@ -169,6 +173,8 @@ class WritePath:
         self._held = False
         self._unplaced = False
         self._owed_since = 0.0
+        self._deferring: Callable[[], None] | None = None
+        self._deferred_since = 0.0
         self._bulk = 0
         self._closed = False
         self._crash: Mark | None = None
@@ -197,6 +203,9 @@ class WritePath:
             self._load()
 
     def _load(self) -> None:
+        if self.git.deferred:
+            self._write_quietly()
+            self.git.drop_deferred()
         self.git.require_branch()
         if self._reading:
             self._refuse_half_done()
@@ -216,6 +225,7 @@ class WritePath:
         if self._finish_purge():
             repo.follow_packs()
         self._finish_pull()
+        repo.release_packs()
         mark = self.git.index.mark
         self._unsettled = mark is not None
         self._crash = mark if mark is not None and mark.is_left else None
@@ -264,6 +274,9 @@ class WritePath:
         if not unfinished:
             self._unplaced = False
             return False
+        self.git.repo.write_contents_back(
+            made.after for event in unfinished for made in changes_of(event) if made.after
+        )
         outcome = recovery.roll_forward(
             unfinished, self.git.seq, self.git.tracked, self.git.repo, self.artifacts, power_cut=power_cut
         )
@@ -289,6 +302,9 @@ class WritePath:
     def close(self) -> None:
         """Release files and handles; call :meth:`flush` first."""
         self._closed = True
+        if self.lock.kept:  # a flush has failed
+            with self.lock.hold():
+                self.lock.kept = False
         self.log.close()
         self.git.repo.close()
 
@@ -342,6 +358,8 @@ class WritePath:
                         self._conclude()
                     if outermost and self._owed_since and not self._may_wait():
                         self._commit_quietly()
+                    if outermost and self.git.deferred:
+                        self._keep_or_write()
                     through = self.log.writer.appended
                     if outermost:
                         self._left_log = self._live_log()
@@ -397,7 +415,8 @@ class WritePath:
 
     def _catch_up(self) -> None:
         self._undo_failed()
-        if not self._reading and not self.health.unsound and self._stamp.unchanged():
+        looked = self.lock.kept or self._stamp.unchanged()  # nobody else had the lock meanwhile
+        if looked and not self._reading and not self.health.unsound:
             self._follow_log(moved=False, committed=self.git.seq)
             self.last_look = time.monotonic()
             return
@@ -410,6 +429,9 @@ class WritePath:
         self.git.require_branch()
         self._finish_pull()
         moved, committed = self.git.moved, self.git.seq
+        if moved and self.git.deferred:
+            self.git.drop_deferred()
+            self._expect_pending()
         if self._finish_purge() or (moved and not repo.has_commit(self.git.head)):
             self._start_over()
         elif moved:
@@ -708,6 +730,7 @@ class WritePath:
                 self.git.include(path)
             if self.git.due:
                 self.commit(actor="engine:repair")
+                self._write_deferred()
                 self.git.settle()
 
     def _commit_soon(self, actor: str) -> None:
@@ -734,6 +757,67 @@ class WritePath:
             if str(error) not in self.notes:
                 self.notes.append(str(error))
 
+    # --- commits in memory ------------------------------------------------------------------------
+
+    def defer(self, wake: Callable[[], None] | None) -> None:
+        """Let commits stay in memory for at most :data:`LAG_S`, and be written together; or stop that.
+
+        Meanwhile the lock is kept, so that another process finds a commit for each write, or what a crash
+        leaves.
+
+        Args:
+            wake: Called when a commit is in memory: :meth:`write_due` is then to be called now and then.
+                ``None``: each commit is written before the lock is released.
+        """
+        with self.lock.hold(), self.log.folding:
+            self._deferring = wake
+            self.git.repo.deferring = wake is not None
+            self._write_quietly()
+
+    def write_due(self) -> bool:
+        """Write the commits that are in memory if it is time to, or if others wait; return whether it did."""
+        if not self.lock.kept:
+            return True
+        if time.monotonic() - self._deferred_since < LAG_S and not self.lock.wanted_elsewhere:
+            return False
+        self.refresh()
+        return not self.lock.kept
+
+    def _keep_or_write(self) -> None:
+        """Leave the commits in memory for a moment and keep the lock, or write them."""
+        now = time.monotonic()
+        if not self.lock.kept:
+            self._deferred_since = now
+        if not self._deferring or now - self._deferred_since > _SOON_S or self.lock.wanted_elsewhere:
+            self._write_quietly()
+            return
+        if not self.lock.kept:
+            self.lock.kept = True
+            self._deferring()
+
+    def _write_quietly(self) -> None:
+        """Write the commits that are in memory, under the lock; on failure, leave it to the next time."""
+        self.lock.kept = False
+        try:
+            self._write_deferred()
+        except (WriterConflict, RefLocked, NotCommitted, HistoryDamaged) as error:
+            if str(error) not in self.notes:
+                self.notes.append(str(error))
+
+    def _write_deferred(self) -> None:
+        self.lock.kept = False
+        if not self.git.deferred:
+            return
+        try:
+            self.git.write_deferred()
+        except WriterConflict:  # the user's Git moved the branch meanwhile
+            self.git.drop_deferred()
+            self.git.follow()
+            self._expect_pending()
+            self._adopt_commits()
+            self.git.commit(self.log.state.seq, self.log.writer.segments)
+            self.git.write_deferred()
+
     def flush(self) -> None:
         """End a turn: commit what is pending, sync what was written, and release Git's index lock."""
         if self.read_only:
@@ -746,6 +830,7 @@ class WritePath:
             self.commit_config()
             if self.git.due:
                 self.commit()
+            self._write_deferred()
             self.git.settle()
             state = self.log.state.copy() if self.log.snapshot_due else None
         if state is not None:

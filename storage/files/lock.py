@@ -79,6 +79,10 @@ class FileLock:
         brief: The lock is held for milliseconds and others wait for it: Ctrl-C is deferred until it is
             released.
         needed: Whether the file must exist; a reader of a read-only file system may do without it.
+
+    Attributes:
+        kept: Set by the holder: other processes stay out after it leaves, and the threads that share this
+            object go on, until a holder clears it.
     """
 
     def __init__(
@@ -97,6 +101,7 @@ class FileLock:
         self._turn_ends = 0.0
         self._pace_s = 0.0
         self._excludes = False
+        self.kept = False
 
     @property
     def held(self) -> bool:
@@ -111,7 +116,13 @@ class FileLock:
     @property
     def wanted(self) -> bool:
         """Whether a thread or a process waits for the holder to leave."""
-        return self._gate.waiting or (self._fd >= 0 and _first(self._fd, 0, _HOLDERS) >= 0)
+        return self._gate.waiting or self.wanted_elsewhere
+
+    @property
+    def wanted_elsewhere(self) -> bool:
+        """Whether another process, or another object for the same file, waits."""
+        fd = self._fd
+        return fd >= 0 and _first(fd, 0, _HOLDERS) >= 0
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
@@ -155,8 +166,11 @@ class FileLock:
         self._owner = threading.get_ident()
 
     def _let_go(self) -> None:
-        """Pass the lock on to the next thread; release it first if none waits, or if the turn is over."""
-        if self._locked and not (self._gate.waiting and time.monotonic() < self._turn_ends):
+        """Pass the lock on to the next thread; release it first if none waits, or if the turn is over.
+
+        One that is kept is not released.
+        """
+        if self._locked and not self.kept and not (self._gate.waiting and time.monotonic() < self._turn_ends):
             fd, self._fd, self._locked = self._fd, -1, False
             _release(fd)
         self._gate.leave()

@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -67,13 +68,11 @@ class Branch:
                     return oid.decode()
         return ""
 
-    def move(self, new: str, expected: str, note: str, who: str) -> None:
-        """Move the branch to another commit if it still names ``expected`` (empty for none).
+    def move(self, moves: Sequence[Move], who: str) -> None:
+        """Move the branch to another commit, by one or more steps, if it still names the commit before.
 
         Args:
-            new: The commit.
-            expected: The commit that the branch must name now.
-            note: For the reflog, one line.
+            moves: The steps, each with a note for the reflog, of one line.
             who: For the reflog: ``name <address>``.
 
         Raises:
@@ -81,13 +80,14 @@ class Branch:
             RefLocked: Git's lock of the branch was not released in time.
             OSError: A file could not be written.
         """
+        new, expected = moves[-1].new, moves[0].old
         with nofollow.opened_directory(self._git_dir) as folder:
             self._take(new, folder)
             try:
                 if moved := self.read() != expected:
                     nofollow.remove(self._lock)
                 else:
-                    self._note(expected or _NONE, new, note, who)
+                    self._note(moves, who)
                     nofollow.replace(self._lock, self._path)
             except BaseException:
                 nofollow.remove(self._lock, missing_ok=True)
@@ -144,8 +144,9 @@ class Branch:
         """Remove the lock, whoever took it: the machine has restarted since."""
         nofollow.remove(self._lock, missing_ok=True)
 
-    def _note(self, old: str, new: str, note: str, who: str) -> None:
-        line = f"{old} {new} {who} {int(time.time())} +0000\t{note}\n".encode()
+    def _note(self, moves: Sequence[Move], who: str) -> None:
+        when = f"{who} {int(time.time())} +0000"
+        lines = "".join(f"{move.old or _NONE} {move.new} {when}\t{move.note}\n" for move in moves)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         try:
             fd = nofollow.open_descriptor(self._log, flags, 0o644)
@@ -153,7 +154,7 @@ class Branch:
             nofollow.make_directory(self._log.parent, parents=True)
             fd = nofollow.open_descriptor(self._log, flags, 0o644)
         try:
-            os.write(fd, line)
+            os.write(fd, lines.encode())
         finally:
             os.close(fd)
 

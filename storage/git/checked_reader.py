@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import re
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -78,10 +78,12 @@ class ObjectReader:
 
     Args:
         git_dir: The ``.git`` directory.
+        unwritten: Objects that are in no file yet: kind and content by id.
     """
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, unwritten: Mapping[str, tuple[str, bytes]] | None = None) -> None:
         self._git_dir = git_dir
+        self._unwritten = {} if unwritten is None else unwritten
         objects = git_dir / "objects"
         # Of a shared clone (gitrepository-layout, objects/info/alternates).
         others = (line for line in _lines(objects / "info" / "alternates") if not line.startswith("#"))
@@ -125,6 +127,8 @@ class ObjectReader:
         """
         if not _OID.fullmatch(oid):
             raise ObjectMissing(f"The Git object {oid!r} is missing.")
+        if (unwritten := self._unwritten.get(oid)) is not None:
+            return unwritten
         for _ in range(2):  # `git gc` may move it between the loose and the packed look-up
             for folder in self.folders:
                 if (found := read_loose(_loose(folder, oid), oid)) is not None:
@@ -158,6 +162,8 @@ class ObjectReader:
         """Return whether an object exists, intact or not."""
         if not _OID.fullmatch(oid):
             return False
+        if oid in self._unwritten:
+            return True
         if any(nofollow.exists(_loose(folder, oid)) for folder in self.folders) or self._is_packed(oid):
             return True
         return self.follow() and self._is_packed(oid)
@@ -200,6 +206,7 @@ class ObjectReader:
         """
         found: set[str] = set()
         if re.fullmatch("[0-9a-f]{4,40}", prefix):
+            found |= {oid for oid in list(self._unwritten) if oid.startswith(prefix)}
             self.follow()
             for folder in self.folders:
                 names = nofollow.listed(folder / prefix[:2], prefix[2:])

@@ -66,9 +66,16 @@ def find_faults(git_dir: Path, told: Told) -> Iterator[ObjectFault]:
         told(number, total)
 
 
-def pack_faults(git_dir: Path) -> Iterator[ObjectFault]:
-    """Yield damaged packs and pack indexes."""
-    return (fault for path in _packs(git_dir) if (fault := _pack_fault(git_dir, path)))
+def pack_faults(git_dir: Path, since_ns: int = 0) -> Iterator[ObjectFault]:
+    """Yield damaged packs and pack indexes.
+
+    Args:
+        git_dir: The ``.git`` directory.
+        since_ns: Only of packs of which a file changed since then (st_ctime_ns).
+    """
+    paths = _packs(git_dir)
+    fresh = {path.stem for path in paths if not since_ns or nofollow.status(path).st_ctime_ns >= since_ns}
+    return (fault for path in paths if path.stem in fresh and (fault := _pack_fault(git_dir, path)))
 
 
 def _packs(git_dir: Path) -> list[Path]:

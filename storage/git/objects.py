@@ -152,28 +152,23 @@ def write_blob(git_dir: Path, content: bytes) -> str:
     return oid
 
 
-def blob_stream(content: bytes) -> tuple[str, bytes]:
-    """Return a blob's id in hex and the bytes of its loose object."""
-    whole = b"blob %d\0%s" % (len(content), content)
-    return hashlib.sha1(whole, usedforsecurity=False).hexdigest(), zlib.compress(whole, _COMPRESSION)
+def object_id(kind: str, content: bytes) -> str:
+    """Return Git's id of an object, in hex."""
+    digest = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(content)), usedforsecurity=False)
+    digest.update(content)
+    return digest.hexdigest()
 
 
-def blob_of(oid: str, stream: bytes) -> bytes | None:
-    """Return the content of a blob from the bytes of its loose object; ``None`` if they are not intact."""
-    try:
-        kind, content = _read(io.BytesIO(stream), oid, LARGEST.keys())
-    except (ObjectDamaged, zlib.error):
+def blob_of(oid: str, size: int, packed: bytes) -> bytes | None:
+    """Return the content of a blob from its compressed content; ``None`` if that is not intact."""
+    if size > LARGEST["blob"]:
         return None
-    return content if kind == "blob" else None
-
-
-def write_stream(git_dir: Path, oid: str, stream: bytes) -> None:
-    """Write the bytes of a loose object, unsynced, unless an intact one is there.
-
-    Raises:
-        OSError: It could not be written.
-    """
-    _store(git_dir, oid, lambda: stream, sync=False)
+    rest = iter((packed,))
+    try:
+        content = inflate(zlib.decompressobj(), size, lambda: next(rest, b""))
+    except zlib.error:
+        return None
+    return content if content is not None and blob_id(content) == oid else None
 
 
 def write_unsynced(git_dir: Path, kind: str, content: bytes) -> str:

@@ -11,7 +11,7 @@ import struct
 import tempfile
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -35,7 +35,9 @@ _HASH_BYTES = 20
 _INDEXED_BYTES = _HASH_BYTES + 4 + 4
 """The index has at least a name, a checksum and an offset for each object."""
 
-_HEADER = struct.Struct(">4sII")
+HEADER = struct.Struct(">4sII")
+"""Of a pack: ``PACK``, the version, and the number of objects."""
+
 _LARGE = 1 << 31
 
 NAMES = {number: kind for kind, number in KINDS.items()}
@@ -168,7 +170,7 @@ class Pack:
                     f"The Git object {oid} is damaged in {self.path}: its delta chain has no base."
                 )
             entered.add(at)
-            if not _HEADER.size <= at < len(self._data) - _HASH_BYTES:
+            if not HEADER.size <= at < len(self._data) - _HASH_BYTES:
                 raise PackDamaged(f"{self.path} has no object at byte {at}.")
             entry = read_entry(self._data, at)
             if entry.kind in NAMES:
@@ -250,7 +252,7 @@ class Pack:
         ends = [*(at for at, _ in places[1:]), len(self._data) - _HASH_BYTES][: self.count]
         for (at, place), end in zip(places, ends, strict=True):
             (crc,) = struct.unpack_from(">I", self._index, self._crc_at + place * 4)
-            if not _HEADER.size <= at < end or zlib.crc32(self._data[at:end]) != crc:
+            if not HEADER.size <= at < end or zlib.crc32(self._data[at:end]) != crc:
                 raise PackDamaged(f"{self.path} is damaged at byte {at}.")
             entry = read_entry(self._data, at, end)
             if entry.body > end or entry.base < 0:
@@ -320,8 +322,8 @@ class PackWriter:
         fd, name = tempfile.mkstemp(prefix=TEMPORARY, suffix=".pack", dir=folder)
         self._path = Path(name)
         self._file = os.fdopen(fd, "w+b")
-        self._file.write(_HEADER.pack(b"PACK", 2, 0))
-        self._end = _HEADER.size
+        self._file.write(HEADER.pack(b"PACK", 2, 0))
+        self._end = HEADER.size
         self.offsets: dict[bytes, int] = {}
         self._crcs: dict[bytes, int] = {}
 
@@ -336,19 +338,7 @@ class PackWriter:
             base: Offset of the base of an offset delta.
         """
         at = self._end
-        head, size = bytearray((kind << 4 | size & 15,)), size >> 4
-        while size:
-            head[-1] |= 0x80
-            head.append(size & 0x7F)
-            size >>= 7
-        if kind == OFFSET_DELTA:
-            number = at - base
-            distance = bytearray((number & 0x7F,))
-            while number := number >> 7:
-                number -= 1
-                distance.append(number & 0x7F | 0x80)
-            head += distance[::-1]
-        entry = bytes(head) + body
+        entry = entry_bytes(kind, size, body, at - base)
         self._file.write(entry)
         self._end += len(entry)
         self.offsets[oid], self._crcs[oid] = at, zlib.crc32(entry)
@@ -367,7 +357,7 @@ class PackWriter:
             OSError: They could not be written; nothing is visible.
         """
         self._file.seek(0)
-        self._file.write(_HEADER.pack(b"PACK", 2, len(self.offsets)))
+        self._file.write(HEADER.pack(b"PACK", 2, len(self.offsets)))
         self._file.flush()
         self._file.seek(0)
         checksum = hashlib.file_digest(self._file, "sha1").digest()
@@ -376,7 +366,7 @@ class PackWriter:
         self._file.close()
         index = self._path.with_suffix(".idx")
         with nofollow.open_file(index, "w") as file:
-            file.write(self._index(checksum))
+            file.write(index_bytes(self.offsets, self._crcs, checksum))
             _sync(file)
         target = self._folder / f"pack-{checksum.hex()}.pack"
         self._path.replace(target)
@@ -384,24 +374,55 @@ class PackWriter:
         sync_directory(self._folder)
         return target
 
-    def _index(self, checksum: bytes) -> bytes:
-        oids = sorted(self.offsets)
-        fanout = [bisect_left(oids, bytes([first + 1])) for first in range(255)] + [len(oids)]
-        large = [at for oid in oids if (at := self.offsets[oid]) >= _LARGE]
-        places = {at: place for place, at in enumerate(large)}
-        small = (_LARGE + places[at] if at in places else at for at in map(self.offsets.__getitem__, oids))
-        content = b"".join(
-            (
-                _INDEX_MAGIC,
-                _FANOUT.pack(*fanout),
-                *oids,
-                struct.pack(f">{len(oids)}I", *map(self._crcs.__getitem__, oids)),
-                struct.pack(f">{len(oids)}I", *small),
-                struct.pack(f">{len(large)}Q", *large),
-                checksum,
-            )
+
+def entry_bytes(kind: int, size: int, body: bytes, distance: int) -> bytes:
+    """Return an object as a pack stores it.
+
+    Args:
+        kind: Git's number of its kind, or that of a delta.
+        size: Inflated, in bytes.
+        body: Compressed content, preceded by the name of the base if the delta names it.
+        distance: Of an offset delta, the number of bytes back to its base.
+    """
+    head, size = bytearray((kind << 4 | size & 15,)), size >> 4
+    while size:
+        head[-1] |= 0x80
+        head.append(size & 0x7F)
+        size >>= 7
+    if kind == OFFSET_DELTA:
+        back = bytearray((distance & 0x7F,))
+        while distance := distance >> 7:
+            distance -= 1
+            back.append(distance & 0x7F | 0x80)
+        head += back[::-1]
+    return bytes(head) + body
+
+
+def index_bytes(offsets: Mapping[bytes, int], crcs: Mapping[bytes, int], checksum: bytes) -> bytes:
+    """Return the index of a pack.
+
+    Args:
+        offsets: Offset of each object by its name, 20 bytes.
+        crcs: CRC-32 of each object as stored.
+        checksum: The pack's own.
+    """
+    oids = sorted(offsets)
+    fanout = [bisect_left(oids, bytes([first + 1])) for first in range(255)] + [len(oids)]
+    large = [at for oid in oids if (at := offsets[oid]) >= _LARGE]
+    places = {at: place for place, at in enumerate(large)}
+    small = (_LARGE + places[at] if at in places else at for at in map(offsets.__getitem__, oids))
+    content = b"".join(
+        (
+            _INDEX_MAGIC,
+            _FANOUT.pack(*fanout),
+            *oids,
+            struct.pack(f">{len(oids)}I", *map(crcs.__getitem__, oids)),
+            struct.pack(f">{len(oids)}I", *small),
+            struct.pack(f">{len(large)}Q", *large),
+            checksum,
         )
-        return content + hashlib.sha1(content, usedforsecurity=False).digest()
+    )
+    return content + hashlib.sha1(content, usedforsecurity=False).digest()
 
 
 def _sync(file: IO[bytes]) -> None:

@@ -8,18 +8,21 @@ import contextlib
 import re
 import threading
 import time
+import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pygit2
 from pygit2.enums import FileMode
 
 from agentx.storage.errors import AgentXError, DiskRefused
+from agentx.storage.files.durable import sync_directory, sync_file
 from agentx.storage.git import local, objects, trees
 from agentx.storage.git.branch import BRANCH, Branch, Move
 from agentx.storage.git.checked_reader import CommitInfo, ObjectMissing, ObjectReader, TreeEntry
-from agentx.storage.git.content_journal import LARGEST_BYTES, ContentJournal
+from agentx.storage.git.content_journal import LARGEST_BYTES, ContentJournal, write_back
+from agentx.storage.git.growing_pack import GrowingPack, release_left
 
 REGULAR = int(FileMode.BLOB)
 EXECUTABLE = int(FileMode.BLOB_EXECUTABLE)
@@ -31,6 +34,9 @@ HOST = ".agentx.invalid"
 
 TREES_KEPT = 64
 """Number of trees kept in memory."""
+
+UNWRITTEN_BYTES = 16 << 20
+"""Objects beyond this much in memory are written at once."""
 
 _TREE = int(FileMode.TREE)
 _REVISION = re.compile(r"(.*?)((?:~\d{0,6}|\^\d?)*)", re.DOTALL)
@@ -56,6 +62,9 @@ class GitRepository:
     Args:
         root: The working directory that holds ``.git``.
 
+    Attributes:
+        deferring: Whether new commits stay in memory until :meth:`write_deferred`.
+
     Raises:
         NotARepository: There is none, or libgit2 refuses it.
     """
@@ -67,12 +76,18 @@ class GitRepository:
         except pygit2.GitError as error:
             raise NotARepository(_refusal(root, str(error))) from error
         self.git_dir = Path(self._repo.path)
-        self._reader = ObjectReader(self.git_dir)
+        self.deferring = False
+        self._unwritten: dict[str, tuple[str, bytes]] = {}
+        self._packed: dict[str, bytes] = {}
+        self._unwritten_bytes = 0
+        self._moves: list[Move] = []
+        self._reader = ObjectReader(self.git_dir, self._unwritten)
         self._branch = Branch(self.git_dir)
         self._unsynced: deque[str] = deque()
         self._syncing = threading.Lock()
         self._contents = ContentJournal(self.git_dir)
         self._synced_contents: set[str] = set()
+        self._grown: list[GrowingPack] = []
         self._trees: dict[str, bytes] = {}
         self._tree_of: tuple[str, str] = ("", "")
 
@@ -126,13 +141,22 @@ class GitRepository:
     def move_ref(self, new: str, expected: str, note: str) -> None:
         """Move the branch from one commit to another by compare-and-swap.
 
+        Args:
+            new: The commit.
+            expected: The commit that the branch must name now; empty for none.
+            note: For the reflog, one line.
+
         Raises:
             WriterConflict: The branch names another commit than ``expected``.
             RefLocked: A git command holds the branch.
             NotCommitted: The branch could not be written.
         """
         with self._writing():
-            self._branch.move(new, expected, note, _ENGINE)
+            self._branch.move([Move(expected, new, note)], _ENGINE)
+
+    def move_ref_later(self, new: str, expected: str, note: str) -> None:
+        """Leave a move of the branch to :meth:`write_deferred`."""
+        self._moves.append(Move(expected, new, note))
 
     def break_lock(self) -> None:
         """Remove the branch's lock, whoever took it: the machine has restarted since."""
@@ -150,12 +174,15 @@ class GitRepository:
         Raises:
             OSError: It could not be written.
         """
-        oid, stream = objects.blob_stream(content)
-        if len(stream) > LARGEST_BYTES or self._contents.full:
+        if len(content) > LARGEST_BYTES or self._contents.full:
             return self.write_blob(content)
-        objects.write_stream(self.git_dir, oid, stream)
-        self._unsynced.append(oid)
-        self._contents.add(oid, stream)
+        oid, packed = objects.blob_id(content), zlib.compress(content, 1)
+        if self._defers(content):
+            self._defer(oid, "blob", content)
+            self._packed[oid] = packed
+        else:
+            self._unsynced.append(objects.write_unsynced(self.git_dir, "blob", content))
+        self._contents.add(oid, len(content), packed)
         return oid
 
     def sync_contents(self) -> None:
@@ -343,14 +370,72 @@ class GitRepository:
 
     def _put(self, kind: str, content: bytes) -> str:
         """Write an object that :meth:`sync` makes durable later."""
+        if self._defers(content):
+            return self._defer(objects.object_id(kind, content), kind, content)
         oid = objects.write_unsynced(self.git_dir, kind, content)
         self._unsynced.append(oid)
         return oid
 
+    def _defers(self, content: bytes) -> bool:
+        return self.deferring and self._unwritten_bytes + len(content) <= UNWRITTEN_BYTES
+
+    def _defer(self, oid: str, kind: str, content: bytes) -> str:
+        if oid not in self._unwritten:
+            self._unwritten[oid] = kind, content
+            self._unwritten_bytes += len(content)
+        return oid
+
+    @property
+    def deferred(self) -> bool:
+        """Whether commits or other objects are in memory alone."""
+        return bool(self._unwritten or self._moves)
+
+    def write_deferred(self) -> None:
+        """Write the commits that are in memory, several as one pack, and move the branch. Nothing is synced.
+
+        Raises:
+            WriterConflict: Another writer moved the branch: see :meth:`drop_moves`.
+            RefLocked: A git command holds the branch.
+            NotCommitted: The disk refuses; everything stays in memory.
+        """
+        with self._writing():
+            # Contents whose event is in no commit yet are no part of a pack: `git repack -a` would drop them.
+            pack = self._write_pack() if len(self._moves) > 1 else None
+            if pack is None:
+                for kind, content in self._unwritten.values():
+                    self._unsynced.append(objects.write_unsynced(self.git_dir, kind, content))
+            if self._moves:
+                self._branch.move(self._moves, _ENGINE)
+                self._moves.clear()
+            if pack is not None:
+                pack.release()
+            self._unwritten.clear()
+            self._packed.clear()
+            self._unwritten_bytes = 0
+
+    def _write_pack(self) -> GrowingPack:
+        grown = self._grown
+        long = not grown or grown[-1].is_long
+        pack = GrowingPack(self.git_dir / "objects" / "pack") if long else grown[-1]
+        for oid, (kind, content) in self._unwritten.items():
+            pack.add(oid, kind, content, self._packed.get(oid, b""))
+        pack.write()
+        if pack not in self._grown:  # a new one, or one that another thread has begun to sync
+            self._grown.append(pack)
+        return pack
+
+    def release_packs(self) -> None:
+        """Let Git and the packer merge packs whose writer died; under the workspace's lock."""
+        release_left(self.git_dir / "objects" / "pack")
+
+    def drop_moves(self) -> None:
+        """Forget the commits that are in memory alone; what they hold is committed again."""
+        self._moves.clear()
+
     @property
     def settled(self) -> bool:
-        """Whether every commit created here is synced."""
-        return not self._unsynced
+        """Whether every commit created here is written and synced."""
+        return not (self._unsynced or self._grown or self.deferred)
 
     def sync(self) -> None:
         """Sync the commits since the last call: after a power cut they need not be rebuilt from the log.
@@ -358,14 +443,25 @@ class GitRepository:
         Needs no lock; commits made in the meantime are left to the next call.
         """
         with self._writing(), self._syncing:
+            grown, self._grown = self._grown, []  # what was synced is not replaced any more
             oids = [self._unsynced.popleft() for _ in range(len(self._unsynced))]
             try:
                 objects.sync_loose(self.git_dir, oids)
+                _sync_packs(grown)
                 self._branch.sync()
             except BaseException:
                 self._unsynced.extendleft(oids)
+                self._grown = grown + self._grown
                 raise
             self._synced_contents.update(oids)
+            for pack in grown:
+                self._synced_contents.update(pack.oids)
+
+    def write_contents_back(self, oids: Iterable[str]) -> None:
+        """Write blobs that Git lacks from the content journal: their writer died before it wrote them."""
+        if lacking := {oid for oid in oids if not self._reader.exists(oid)}:
+            with self._writing():
+                write_back(self.git_dir, lacking)
 
     def settle_contents(self) -> None:
         """Empty the content journal, after :meth:`sync`: its contents are durable as blobs.
@@ -425,7 +521,7 @@ class GitRepository:
 
     def log(self, start: str = "") -> Iterator[CommitInfo]:
         """Yield commits from the branch (or from ``start``) back, along first parents; read one by one."""
-        commit = start or self.head
+        commit = start or (self._moves[-1].new if self._moves else self.head)
         while commit:
             try:
                 info = self._reader.commit(commit)
@@ -456,6 +552,18 @@ class GitRepository:
             with self._reading(commit):
                 self._tree_of = commit, self._reader.peel(commit, "tree")
         return self._tree_of[1] if commit else ""
+
+
+def _sync_packs(packs: Iterable[GrowingPack]) -> None:
+    """Sync packs and their names; one that a longer one replaced meanwhile is left out."""
+    folder = None
+    for path in [pack.path for pack in packs if pack.path]:
+        for name in (path, path.with_suffix(".idx")):
+            with contextlib.suppress(FileNotFoundError):
+                sync_file(name)
+                folder = path.parent
+    if folder is not None:
+        sync_directory(folder)
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]

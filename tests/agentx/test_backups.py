@@ -91,6 +91,7 @@ def test_files_that_came_and_went_are_in_the_backup(filled, bare):
     is_backup(bare, filled)
     filled.tools.write_file("x/tmp.txt", "gone\n")
     filled.tools.delete_file("x/tmp.txt")
+    filled.flush()
     gone = blob_of(filled, "main~1", "artifacts/x/tmp.txt")
     filled.push()
     is_backup(bare, filled)
@@ -165,7 +166,7 @@ def test_what_neither_side_has_is_named(filled, bare):
     filled.push(url=str(bare))
     oid = blob_of(filled, "main", "artifacts/a.txt")
     drop(unpacked(bare), oid)
-    drop(filled.root / ".git", oid)
+    drop(unpacked(filled.root / ".git"), oid)
     with pytest.raises(ObjectDamaged, match=oid):
         filled.push()
 

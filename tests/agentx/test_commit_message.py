@@ -171,6 +171,7 @@ def test_any_actor_becomes_an_identity_that_git_takes(actor, identity, tmp_path)
 def test_a_move_says_from_where_to_where(ws, old, new):
     ws.tools.write_file("src/z.py", "")
     ws.tools.move_file(old, new)
+    ws.flush()
     command = ["git", "-C", ws.root, "log", "-1", "--format=%s"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"Move {old} to {new}\n"

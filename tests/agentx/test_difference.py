@@ -113,6 +113,7 @@ def test_the_earlier_moment_stands_first(ws):
 
 
 def test_a_content_that_is_no_longer_kept_is_said_so(ws):
+    ws.engine.write_path.defer(None)  # so that the object is a file, which can be removed
     written = ws.tools.write_file("a.txt", "one")
     ws.tools.write_file("a.txt", "two")
     (event,) = [e for e in ws.events() if e.seq == written.seq and isinstance(e.data, ToolCallExecuted)]

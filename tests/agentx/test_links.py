@@ -43,6 +43,7 @@ def test_an_agent_reads_what_the_other_workspace_committed_last_and_how_old_it_i
     (intel.root / "artifacts" / "reports" / "weekly.md").write_text("not on record")
     assert "Clicks fell." in ws.tools.read_file("intel:reports/weekly.md").text
     intel.tools.write_file("reports/weekly.md", "Clicks rose.\n")
+    intel.flush()
     assert ws.tools.read_file("intel:reports/weekly.md").text == "Clicks rose."
     assert not any((ws.root / "artifacts").iterdir())
     assert (

@@ -476,6 +476,7 @@ def test_a_server_that_refuses_says_why(ws, served, bare):
 @pytest.mark.parametrize("where", ["directory", "server"])
 def test_what_is_damaged_here_is_told_and_not_pushed(ws, served, bare, where):
     """libgit2 would read it for ever."""
+    ws.engine.write_path.defer(None)  # so that the object is a file
     ws.tools.write_file("a.txt", "one\n")
     ws.tools.write_file("a.txt", "two\n")
     ws.flush()

@@ -41,6 +41,7 @@ class Seen(ScriptedModel):
 @pytest.fixture
 def model(ws, tmp_path):
     """A model that has run in a workspace with memory, files and messages."""
+    ws.engine.write_path.defer(None)  # so that each object is a file, which can be removed
     path = tmp_path / "turns.jsonl"
     path.write_text("\n".join(map(json.dumps, TURNS)))
     ws.say("From now on, never create a requirements.txt file.")

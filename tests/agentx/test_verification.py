@@ -28,6 +28,7 @@ def template(tmp_path_factory):
     root = tmp_path_factory.mktemp("template") / "task"
     settings = Settings(environ=dict(os.environ), cache_dir=root.parent / "no-models")
     with Workspace.create(root, title="A task", settings=settings) as ws:
+        ws.engine.write_path.defer(None)  # so that each object is a file, which can be spoiled
         for name in ("one.md", "two.md", "deep/er/three.md"):
             ws.tools.write_file(name, f"# {name}\n")
         ws.tools.write_file("one.md", "changed\n")

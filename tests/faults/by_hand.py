@@ -44,7 +44,7 @@ def damage(job: Job, outcome: Outcome, place: Path) -> None:
     """One object that is not synced, truncated, emptied or zeroed: an open makes it again after a crash, else `repair`."""
     root = place / "task"
     which, how, end = job.detail.split("-")
-    acknowledged = _work(root, outcome, clean=end == "clean")
+    acknowledged = _work(root, outcome, clean=end == "clean", deferring=False)
     oid = _git(root, "rev-parse", OBJECTS[which])
     path = root / ".git/objects" / oid[:2] / oid[2:]
     if not path.exists():
@@ -123,8 +123,8 @@ def line(job: Job, outcome: Outcome, place: Path) -> None:
     outcome.judge(root, acknowledged | outcome.hear(again))
 
 
-def _work(root: Path, outcome: Outcome, *, clean: bool = True) -> dict[int, str]:
-    child = start(partial(scenario.work, root, clean=clean))
+def _work(root: Path, outcome: Outcome, *, clean: bool = True, deferring: bool = True) -> dict[int, str]:
+    child = start(partial(scenario.work, root, clean=clean, deferring=deferring))
     child.finish()
     return outcome.hear(child)
 

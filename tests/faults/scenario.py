@@ -87,9 +87,9 @@ def only_open(root: Path, tell: Tell) -> None:
         acknowledge(ws, 0, tell)
 
 
-def work(root: Path, tell: Tell, *, clean: bool = True) -> None:
+def work(root: Path, tell: Tell, *, clean: bool = True, deferring: bool = True) -> None:
     """Open the workspace and do everything; where it is not to end cleanly, die before the last flush."""
-    with quiet(root) as ws:
+    with quiet(root, deferring=deferring) as ws:
         last = acknowledge(ws, 0, tell)
         *before, end = tasks(ws, root.parent / "material")
         for task in before:
@@ -144,10 +144,15 @@ def acknowledge(ws: Workspace, last: int, tell: Tell) -> int:
 
 
 @contextlib.contextmanager
-def quiet(root: Path) -> Iterator[Workspace]:
-    """A workspace whose idle thread does nothing, so that each run takes the same steps."""
+def quiet(root: Path, *, deferring: bool = True) -> Iterator[Workspace]:
+    """A workspace whose idle threads do nothing, so that each run takes the same steps.
+
+    Commits are written together, as in a running workspace, or each by itself.
+    """
     ws = Workspace.open(root, settings=settings(root))
     ws._keeper.stop()
+    if deferring:
+        ws.engine.write_path.defer(lambda: None)
     try:
         yield ws
     finally:

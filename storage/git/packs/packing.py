@@ -30,6 +30,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
+from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.delta import LARGEST_BYTES, Base, Bases
 from agentx.storage.git.objects import ObjectDamaged, read_loose
 from agentx.storage.git.pack_file import (
@@ -45,6 +46,9 @@ from agentx.storage.git.pack_file import (
 
 LOOSE_OBJECTS = 2_000
 """Number of loose objects that makes packing worthwhile."""
+
+MOST_PACKS = 50
+"""More packs than this are merged."""
 
 MOST_OBJECTS = 20_000
 """Maximum number of loose objects in one pack; the rest waits for the next run."""
@@ -155,7 +159,13 @@ class Packer:
         self._folder = git_dir / "objects" / "pack"
 
     def due(self) -> bool:
-        """Return whether there are many loose objects, estimated from four of the 256 directories."""
+        """Return whether there are many packs, or many loose objects by a sample of their directories."""
+        with contextlib.suppress(FileNotFoundError):
+            names = nofollow.names(self._folder)
+            kept = {Path(name).stem for name in names if name.endswith(_KEPT)}
+            packs = {Path(name).stem for name in names if name.endswith(".idx")} - kept
+            if len(packs) > MOST_PACKS and "multi-pack-index" not in names:
+                return True
         found = 0
         for name in _SAMPLE:
             with contextlib.suppress(FileNotFoundError):
@@ -208,8 +218,9 @@ class Packer:
         with contextlib.ExitStack() as opened:
             packs = [opened.enter_context(pack) for pack in self._packs(damaged)]
             fresh = [one for one in loose if not any(bytes.fromhex(one.oid) in pack for pack in packs)]
-            small = self._small(packs, len(fresh), damaged) if fresh else {}
-            written = self._write(fresh, small, damaged) if fresh else Path()
+            many = len(packs) > MOST_PACKS
+            small = self._small(packs, len(fresh), damaged) if fresh or many else {}
+            written = self._write(fresh, small, damaged) if fresh or many else Path()
         merged = [pack.path for pack in small if pack.path != written]
         for one in loose:
             if one.oid not in damaged:
@@ -257,8 +268,14 @@ class Packer:
                             yield _Loose(oid, f"{folder}/{entry.name}", info.st_mtime_ns)
 
     def _refs(self) -> Iterator[str]:
+        """Yield what refs name, and what the branch named: a packed commit hides the loose ones behind it."""
         files = nofollow.tree(self._git_dir / "refs")
-        for path in (*files, self._git_dir / "packed-refs", self._git_dir / "HEAD"):
+        for path in (
+            *files,
+            self._git_dir / "logs" / BRANCH,
+            self._git_dir / "packed-refs",
+            self._git_dir / "HEAD",
+        ):
             with contextlib.suppress(FileNotFoundError):
                 yield from _OID.findall(nofollow.read_text(path, "replace"))
 
@@ -274,12 +291,17 @@ class Packer:
                 damaged.append(str(error))
 
     def _small(self, packs: Sequence[Pack], fresh: int, damaged: list[str]) -> dict[Pack, _Entries]:
-        """Return the packs to merge into the new one, with their entries, the newest pack first."""
+        """Return the packs to merge into the new one, with their entries, the newest pack first.
+
+        They are those that are small compared with it, and so many that few are left.
+        """
         if nofollow.exists(self._folder / "multi-pack-index"):
             return {}
         total, chosen = fresh, {}
-        for pack in sorted(packs, key=lambda pack: pack.count):
-            if pack.count > 2 * total or pack.count > MOST_MERGED:
+        for place, pack in enumerate(sorted(packs, key=lambda pack: pack.count)):
+            if place < len(packs) - MOST_PACKS // 2:
+                pass  # however many objects they have
+            elif pack.count > 2 * total or pack.count > MOST_MERGED:
                 break
             if not any(nofollow.exists(pack.path.with_suffix(suffix)) for suffix in _KEPT):
                 try:

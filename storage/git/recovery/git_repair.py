@@ -157,6 +157,7 @@ def _write_contents_back(git_dir: Path) -> None:
         mark = read_mark(git_dir)
         if mark is None or mark.is_left:  # a live process still needs it, and empties it
             content_journal.write_back(git_dir)
+            content_journal.clear(git_dir)
 
 
 def require_whole(root: Path) -> None:
@@ -201,8 +202,8 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
     # The kernel's cache keeps what a killed process wrote, so only its last turn is checked.
     killed = mark is not None and not power_cut and not thorough
     mended = [*_remove(git_dir, aside, [*stale_locks(git_dir), *_stale_index_lock(git_dir)], "was removed")]
-    if thorough:
-        mended += _salvage_packs(git_dir, aside)
+    if thorough or power_cut:
+        mended += _salvage_packs(git_dir, aside, new_only=not thorough)
     damaged = list(_damaged_objects(git_dir, new_only=killed))
     mended += _remove(git_dir, aside, damaged, "was damaged and was moved away")
     mended += _mend_refs(git_dir, aside, _LOG_BYTES if killed else None)
@@ -250,14 +251,18 @@ def mend(root: Path, aside: Aside, *, thorough: bool = False) -> list[Mended]:
 
 
 def _damaged_objects(git_dir: Path, *, new_only: bool) -> Iterator[ObjectFault]:
-    since_ns = 0
-    if new_only:  # by the clock of the file system
-        with contextlib.suppress(FileNotFoundError):
-            since_ns = nofollow.status(git_dir / WHOLE).st_mtime_ns - _CLOCK_NS
+    since_ns = _noted_ns(git_dir) if new_only else 0
     for oid, path in loose_objects(git_dir / "objects", since_ns):
         fault = loose_fault(git_dir, oid, path)
         if fault and not fault.whole:
             yield fault
+
+
+def _noted_ns(git_dir: Path) -> int:
+    """Return when a commit was last found intact, by the clock of the file system; 0 if unknown."""
+    with contextlib.suppress(FileNotFoundError):
+        return nofollow.status(git_dir / WHOLE).st_mtime_ns - _CLOCK_NS
+    return 0
 
 
 def read_ref(git_dir: Path) -> str:
@@ -416,9 +421,10 @@ def _is_git_in(process: Path, root: Path) -> bool:
     return False
 
 
-def _salvage_packs(git_dir: Path, aside: Aside) -> Iterator[Mended]:
+def _salvage_packs(git_dir: Path, aside: Aside, *, new_only: bool) -> Iterator[Mended]:
     """Turn the readable objects of damaged packs into loose objects."""
-    for name in sorted({Path(fault.path).with_suffix("") for fault in pack_faults(git_dir)}):
+    since_ns = _noted_ns(git_dir) if new_only else 0
+    for name in sorted({Path(fault.path).with_suffix("") for fault in pack_faults(git_dir, since_ns)}):
         saved, lost = salvage(git_dir, git_dir / name.with_suffix(".pack"))
         for path in nofollow.listed(git_dir / name.parent, f"{name.name}."):
             aside.keep(path)

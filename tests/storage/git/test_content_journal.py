@@ -1,10 +1,12 @@
 """The content journal gives back, after a crash, each content that it had made durable."""
 
+import zlib
+
 import pytest
 
 from agentx.storage.git import content_journal
 from agentx.storage.git.content_journal import LARGEST_BYTES, ContentJournal, write_back
-from agentx.storage.git.objects import blob_id, blob_stream, loose_path, read_loose
+from agentx.storage.git.objects import blob_id, loose_path, read_loose
 from agentx.storage.git.repository import GitRepository
 
 
@@ -22,7 +24,7 @@ def journal(repo):
 
 def _add(journal, *contents):
     for content in contents:
-        journal.add(*blob_stream(content))
+        journal.add(blob_id(content), len(content), zlib.compress(content))
     journal.sync()
 
 
@@ -40,7 +42,7 @@ def test_contents_are_written_back_as_blobs(repo):
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"\xa9A", b"\0" * 50, content_journal._MAGIC + b"\0\0\0\x40" + b"x" * 30]
+    "garbage", [b"\xa9A", b"\0" * 50, content_journal._MAGIC + b"\0\0\0\x40" + b"x" * 40]
 )
 def test_what_a_crash_tore_hides_no_other_content(repo, journal, garbage):
     first, second = ContentJournal(repo.git_dir), ContentJournal(repo.git_dir)
@@ -72,7 +74,17 @@ def test_it_is_emptied_once_its_contents_are_synced(repo, journal):
     assert repo.read_blob(oid) == b"content"
 
 
-def test_the_contents_of_another_process_are_synced_before_it_is_emptied(repo, journal):
+def test_the_contents_of_another_process_stay_while_there_are_few(repo, journal):
+    _add(ContentJournal(repo.git_dir), b"of another")
+    repo.stage_blob(b"ours")
+    repo.sync()
+    repo.settle_contents()
+    write_back(repo.git_dir)
+    assert _held(repo, b"of another")
+
+
+def test_the_contents_of_another_process_are_synced_before_it_is_emptied(repo, journal, monkeypatch):
+    monkeypatch.setattr(content_journal, "SHARED_BYTES", 1)
     _add(ContentJournal(repo.git_dir), b"of another")
     repo.stage_blob(b"ours")
     repo.sync()

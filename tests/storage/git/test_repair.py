@@ -20,6 +20,7 @@ def template(tmp_path_factory):
     settings = Settings(environ=dict(os.environ), cache_dir=root.parent / "no-models")
     Workspace.create(root, settings=settings).close()
     with Workspace.open(root, settings=settings) as ws:
+        ws.engine.write_path.defer(None)  # so that each object is a file, which can be removed
         for number in range(6):
             ws.tools.write_file(f"folder/f{number % 3}", f"content {number}\n")
     return root
