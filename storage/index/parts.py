@@ -236,22 +236,32 @@ def _likely(
     """Return the rows of a part that may have the best scores: those of the highest sums in float32."""
     import numpy as np  # noqa: PLC0415
 
-    damping = part.array("lengths") * np.float32(bm25.K1 * bm25.B / mean_length)
-    damping += np.float32(bm25.K1 * (1 - bm25.B))
+    lengths = part.array("lengths")
+    by_length = np.float32(bm25.K1 * bm25.B / mean_length)
+    base = np.float32(bm25.K1 * (1 - bm25.B))
+    columns = [
+        (part.dense(place), np.float32(weight))
+        for (_, weight), place in zip(terms, places, strict=True)
+        if place >= 0
+    ]
+    sparse = [(term, weight) for (term, weight), place in zip(terms, places, strict=True) if place < 0]
     sums = np.zeros(part.count, "<f4")
-    beside = np.empty(part.count, "<f4")
-    for (term, weight), place in zip(terms, places, strict=True):
-        if place >= 0:
-            often = part.dense(place)
-            np.add(often, damping, out=beside, dtype="<f4")
-            np.divide(often, beside, out=beside, dtype="<f4")
-            beside *= np.float32(weight)
-            sums += beside
-        else:
-            rows, often = part.postings(term)
-            if len(rows):
-                counted = often.astype("<f4")
-                sums[rows] += np.float32(weight) * counted / (counted + damping[rows])
+    damped, added = np.empty(_ROWS_AT_ONCE, "<f4"), np.empty(_ROWS_AT_ONCE, "<f4")
+    for start in range(0, part.count if columns else 0, _ROWS_AT_ONCE):
+        some = slice(start, min(start + _ROWS_AT_ONCE, part.count))
+        damping, beside = damped[: some.stop - start], added[: some.stop - start]
+        np.multiply(lengths[some], by_length, out=damping, dtype="<f4")
+        damping += base
+        for column, factor in columns:
+            np.add(column[some], damping, out=beside, dtype="<f4")
+            np.divide(column[some], beside, out=beside, dtype="<f4")
+            beside *= factor
+            sums[some] += beside
+    for term, weight in sparse:
+        rows, often = part.postings(term)
+        if len(rows):
+            counted = often.astype("<f4")
+            sums[rows] += np.float32(weight) * counted / (counted + lengths[rows] * by_length + base)
     sums[~mask] = 0
     found = np.flatnonzero(sums)
     if len(found) > k:
