@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from agentx.storage.pattern_cache import PATTERNS
+
 
 @contextmanager
 def deferred_patterns() -> Iterator[None]:
@@ -36,7 +38,8 @@ class _Deferred:
         self._source = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        found = re.compile(*self._source)
+        pattern, flags = self._source
+        found = PATTERNS.compile(pattern, flags) if isinstance(pattern, str) else re.compile(pattern, flags)
         for method in _METHODS:
             self.__dict__[method] = getattr(found, method)
         return getattr(found, name)

@@ -19,6 +19,7 @@ from agentx.cli.terminal import NotServed, Terminal, hang_up
 from agentx.search.background_worker import WORKERS
 from agentx.settings import read_settings, take_environment
 from agentx.storage.errors import AgentXError
+from agentx.storage.pattern_cache import PATTERNS
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT."""
@@ -56,6 +57,8 @@ def run(arguments: Sequence[str] | None = None, *, key: str = "") -> int:
     # Called with arguments, this runs inside another program, whose environment must not change.
     terminal = Terminal(take_environment() if arguments is None else read_settings(), key=key)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        PATTERNS.open(terminal.settings.cache_dir / "patterns")
     collects = gc.get_threshold()
     gc.set_threshold(_COLLECT_EACH, *collects[1:])
     if arguments is None:
@@ -65,6 +68,7 @@ def run(arguments: Sequence[str] | None = None, *, key: str = "") -> int:
         status = carry_out(words, terminal)
     finally:
         gc.set_threshold(*collects)
+        PATTERNS.save()
     if arguments is None and (served(words) or any(one.name in WORKERS for one in threading.enumerate())):
         # Nothing of a short command is left to be tidied up, and freeing each object took a quarter of its
         # time. A thread left behind by a deadline may be inside a library: waiting for it would take seconds,

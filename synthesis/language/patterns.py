@@ -7,6 +7,7 @@ only in texts that have the :mod:`words <agentx.synthesis.language.required_word
 import re
 from typing import Any, cast
 
+from agentx.storage.pattern_cache import PATTERNS
 from agentx.synthesis.language.required_words import filtered
 
 _FILTERED_FROM = 200
@@ -25,7 +26,7 @@ class _Pattern:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        compiled = re.compile(self.pattern, self._flags)
+        compiled = PATTERNS.compile(self.pattern, self._flags)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
         self._searches_left, self._compiled = _FILTERED_FROM, compiled
