@@ -1,4 +1,4 @@
 """Import the transcripts of other agents: one reader for each format, one mechanism that records.
 
-May import: config, core, engine, recording, storage, synthesis.
+May import: engine, recording, storage, synthesis.
 """

@@ -1,4 +1,4 @@
 """Commands that import the transcripts of other agents, and show what was learned.
 
-May import: cli, core, engine, history, importing, memory, storage, synthesis, workspace.
+May import: cli, core, importing, memory, storage, workspace.
 """
