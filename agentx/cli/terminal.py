@@ -223,7 +223,7 @@ class Terminal:
             yield told
 
 
-_DOING = {"fold": "Reading the history", "index": "Indexing", "embed": "Embedding"}
+_DOING = {"fold": "Reading the history", "import": "Importing", "index": "Indexing", "embed": "Embedding"}
 
 
 class _Console(Console):

@@ -9,6 +9,7 @@ pass for the user's; outputs of commands cannot, because aider quotes them.
 import re
 from collections.abc import Generator, Iterator
 from itertools import groupby
+from typing import Any
 
 from agentx.importing.entries import (
     AgentWords,
@@ -48,7 +49,7 @@ def read(lines: Lines) -> Generator[Entry]:
     for sort, block in groupby(lines.whole().split("\n"), key=_sort):
         text = "\n".join(block)
         number += 1
-        own = {"id": f"{session} block {number}", "at": at, "session": session}
+        own: dict[str, Any] = {"id": f"{session} block {number}", "at": at, "session": session}
         match sort:
             case "started":
                 for started in _STARTED.finditer(text):
@@ -84,7 +85,7 @@ def _sort(line: str) -> str:
     return "note" if line.startswith(("> ", ">\n")) else "answer"
 
 
-def _said(text: str, own: dict[str, str]) -> Iterator[Entry]:
+def _said(text: str, own: dict[str, Any]) -> Iterator[Entry]:
     talk = _TALK.fullmatch(text)
     if talk:
         yield UserWords(**own, text=talk["said"])
@@ -96,7 +97,7 @@ def _said(text: str, own: dict[str, str]) -> Iterator[Entry]:
         yield UserWords(**own, text=text)
 
 
-def _applied(text: str, own: dict[str, str], proposed: list[FileStep]) -> Iterator[Entry]:
+def _applied(text: str, own: dict[str, Any], proposed: list[FileStep]) -> Iterator[Entry]:
     """Tell the edits that aider says it applied, of those in the answer before."""
     for path in dict.fromkeys(_APPLIED.findall(text)):
         call = f"{own['id']} {path}"
@@ -105,7 +106,7 @@ def _applied(text: str, own: dict[str, str], proposed: list[FileStep]) -> Iterat
         yield Result(**{**own, "id": f"{call} result"}, call_id=call, output="Applied edit.", steps=steps)
 
 
-def _spent(text: str, own: dict[str, str], model: str) -> Iterator[Entry]:
+def _spent(text: str, own: dict[str, Any], model: str) -> Iterator[Entry]:
     for number, used in enumerate(_SPENT.finditer(text)):
         yield Spent(
             **{**own, "id": f"{own['id']} usage {number}"},

@@ -68,7 +68,7 @@ class _Reading:
         agent = text_in(record.get("agentId"))
         sub = record.get("isSidechain") is True
         yield from self._moved(record, session)
-        known = {
+        known: dict[str, Any] = {
             "id": text_in(record.get("uuid")) or f"{self._session} line {line.number}",
             "at": text_in(record.get("timestamp")),
             "session": f"{session}/{agent}" if agent else session,
@@ -113,7 +113,7 @@ class _Reading:
         elif "planContent" in record:
             synthetic = "plan"
         for number, block in enumerate(blocks):
-            own = {**known, "id": f"{known['id']}.{number}"}
+            own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             match block.get("type"):
                 case "tool_result":
                     yield self._result(block, record, own)
@@ -143,7 +143,7 @@ class _Reading:
     def _queue(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
         """Read what the user typed while the agent worked: taken up, or put back into the prompt."""
         operation, content = text_in(record.get("operation")), text_in(record.get("content"))
-        own = {**known, "id": f"{known['session']} queue {known['at']} {operation}"}
+        own: dict[str, Any] = {**known, "id": f"{known['session']} queue {known['at']} {operation}"}
         if operation == "enqueue" and content:
             self._queued.append(content)
         elif operation == "remove" and self._queued:
@@ -176,7 +176,7 @@ class _Reading:
         content = message.get("content")
         blocks = parts_in(content) or [{"type": "text", "text": text_in(content)}]
         for number, block in enumerate(blocks):
-            own = {**known, "id": f"{known['id']}.{number}"}
+            own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             match block.get("type"):
                 case "text" if model == "<synthetic>" or record.get("isApiErrorMessage") is True:
                     yield Aside(**own, sort="host message", text=text_in(block.get("text")))
@@ -229,7 +229,7 @@ class _Reading:
         if data.get("type") != "agent_progress" or not message:
             yield Passed(**known, sort=f"progress {text_in(data.get('type'))}".strip())
             return
-        own = {
+        own: dict[str, Any] = {
             **known,
             "id": text_in(message.get("uuid")) or known["id"],
             "at": text_in(message.get("timestamp")) or known["at"],

@@ -8,7 +8,7 @@ items count that are not wrapped in the host's tags.
 
 import shlex
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -28,6 +28,9 @@ from agentx.importing.entries import (
 )
 from agentx.importing.host_text import exit_code_in, unwrapped
 from agentx.importing.lines import Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
+
+if TYPE_CHECKING:
+    from agentx.storage.events.types import ToolStatus
 
 _REFUSED = ("exec command rejected by user", "patch rejected by user")
 """What the host answers to a call that the user denied; the output of a command stands behind a heading."""
@@ -60,7 +63,7 @@ class _Reading:
 
     def entries(self, lines: Lines) -> Generator[Entry]:  # noqa: C901 - one branch for each type
         for line in lines:
-            known = {"id": f"{self._session} line {line.number}", "session": self._session}
+            known: dict[str, Any] = {"id": f"{self._session} line {line.number}", "session": self._session}
             if line.value is None:
                 yield Aside(**known, sort="not JSON", text=line.text, known=False)
                 continue
@@ -120,7 +123,7 @@ class _Reading:
             case "web_search_call":
                 name = text_in(item.get("id")) or known["id"]
                 yield Call(**known, call_id=name, tool="web_search", arguments=fields_in(item.get("action")))
-                status = "SUCCEEDED" if item.get("status") == "completed" else "FAILED"
+                status: ToolStatus = "SUCCEEDED" if item.get("status") == "completed" else "FAILED"
                 yield Result(
                     **{**known, "id": f"{known['id']} result"}, call_id=name, output="", status=status
                 )
@@ -132,7 +135,7 @@ class _Reading:
     def _message(self, item: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
         role = item.get("role")
         for number, part in enumerate(parts_in(item.get("content"))):
-            own = {**known, "id": f"{known['id']}.{number}"}
+            own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             text = text_in(part.get("text"))
             if not text:
                 yield Aside(**own, sort=text_in(part.get("type")) or "part", text="[no text]")
@@ -172,7 +175,7 @@ class _Reading:
         refused = output in _REFUSED and not tool.startswith("mcp__")
         patch = _patch(tool, arguments)
         failed = success is False or bool(code) or (patch and not code and _failed_patch(output))
-        status = "DENIED" if refused else "FAILED" if failed else "SUCCEEDED"
+        status: ToolStatus = "DENIED" if refused else "FAILED" if failed else "SUCCEEDED"
         steps: tuple[FileStep, ...] = tuple(steps_of(patch)) if status == "SUCCEEDED" and patch else ()
         return Result(
             **known,

@@ -109,7 +109,7 @@ class _Conversation:
         if directories:
             yield Place(id=f"{session} place", session=session, root=directories[0])
         for name, message in self.messages.items():
-            own = {
+            own: dict[str, Any] = {
                 "id": name if len(name) > 8 else f"{session} {name}",  # noqa: PLR2004 - no universal id
                 "at": text_in(message.get("timestamp")),
                 "session": session,
@@ -165,7 +165,7 @@ def _call(call: dict[str, Any], number: int, own: dict[str, Any]) -> Iterator[En
     name = text_in(call.get("id")) or f"{own['id']} call {number}"
     tool, arguments = text_in(call.get("name")), fields_in(call.get("args"))
     at = text_in(call.get("timestamp")) or own["at"]
-    known = {**own, "at": at}
+    known: dict[str, Any] = {**own, "at": at}
     yield Call(**{**known, "id": f"{own['id']} call {name}"}, call_id=name, tool=tool, arguments=arguments)
     status = _FINISHED.get(text_in(call.get("status")))
     if status is None:
@@ -223,7 +223,7 @@ def _checkpoint(name: str, turns: list[dict[str, Any]]) -> Iterator[Entry]:
     waiting: dict[str, list[str]] = {}
     for number, turn in enumerate(turns):
         for place, part in enumerate(parts_in(turn.get("parts"))):
-            own = {"id": f"{name} turn {number}.{place}", "session": name}
+            own: dict[str, Any] = {"id": f"{name} turn {number}.{place}", "session": name}
             called, answered = fields_in(part.get("functionCall")), fields_in(part.get("functionResponse"))
             if called:
                 tool = text_in(called.get("name"))

@@ -164,13 +164,14 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
         if path.suffix != ".gz":
             yield file
             return
-        with gzip.GzipFile(fileobj=file) as packed, io.BufferedReader(packed) as unpacked:  # type: ignore[type-var]
+        with gzip.GzipFile(fileobj=file) as packed, io.BufferedReader(packed) as unpacked:
             yield unpacked
 
 
 def numbered(folder: Path) -> list[Path]:
     """Return the JSON files of a directory whose names have a number, by that number."""
-    found = [path for path in folder.glob("*.json") if _NUMBER.search(path.name) and not path.is_symlink()]
+    named = nofollow.listed(folder, suffix=".json")
+    found = [path for path in named if _NUMBER.search(path.name) and not path.is_symlink()]
     return sorted(found, key=lambda path: (int(_number_in(path)), path.name))
 
 

@@ -59,7 +59,7 @@ def _conversation(chat: dict[str, Any], session: str) -> Iterator[Entry]:
 
 
 def _message(message: dict[str, Any], session: str, name: str, model: str = "") -> Iterator[Entry]:
-    own = {"id": name, "session": session}
+    own: dict[str, Any] = {"id": name, "session": session}
     text = _text(message.get("content"))
     match message.get("role"):
         case "user":
@@ -77,8 +77,8 @@ def _message(message: dict[str, Any], session: str, name: str, model: str = "") 
                     arguments=_decoded(raw),
                 )
         case "tool" | "function":
-            asked = text_in(message.get("tool_call_id")) or text_in(message.get("name"))
-            yield Result(**own, call_id=f"{session} {asked}", output=text)
+            answers = text_in(message.get("tool_call_id")) or text_in(message.get("name"))
+            yield Result(**own, call_id=f"{session} {answers}", output=text)
         case "system" | "developer":
             yield Aside(**own, sort=f"{message['role']} message", text=text)
         case other:

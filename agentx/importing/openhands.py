@@ -5,7 +5,7 @@ After the events of OpenHands 0.x (``openhands/events``: ``action`` and ``observ
 """
 
 from collections.abc import Generator, Iterator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,6 +23,9 @@ from agentx.importing.entries import (
     UserWords,
 )
 from agentx.importing.lines import Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
+
+if TYPE_CHECKING:
+    from agentx.storage.events.types import ToolStatus
 
 _SILENT = frozenset(
     {"change_agent_state", "agent_state_changed", "null", "recall", "system", "condensation", "think"}
@@ -53,7 +56,11 @@ def read(lines: Lines) -> Generator[Entry]:
     spent: dict[str, Any] = {}
     for number, event in enumerate(told):
         name = event.get("id", number)
-        own = {"id": f"{session} {name}", "at": text_in(event.get("timestamp")), "session": session}
+        own: dict[str, Any] = {
+            "id": f"{session} {name}",
+            "at": text_in(event.get("timestamp")),
+            "session": session,
+        }
         if "kind" in event:
             yield from _of_sdk(event, own)
         else:
@@ -71,7 +78,7 @@ def _directory(event: dict[str, Any]) -> str:
 # --- version 0 --------------------------------------------------------------------------------------------
 
 
-def _of_first(event: dict[str, Any], own: dict[str, str]) -> Iterator[Entry]:
+def _of_first(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
     action, observation = text_in(event.get("action")), text_in(event.get("observation"))
     arguments, extras = fields_in(event.get("args")), fields_in(event.get("extras"))
     if action == "message":
@@ -98,12 +105,12 @@ def _of_first(event: dict[str, Any], own: dict[str, str]) -> Iterator[Entry]:
         yield Aside(**own, sort="event", text=as_json(event), known=False)
 
 
-def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dict[str, str]) -> Entry:
+def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dict[str, Any]) -> Entry:
     session = own["session"]
     code = fields_in(extras.get("metadata")).get("exit_code", extras.get("exit_code"))
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
     command = text_in(extras.get("command")) if sort == "run" else ""
-    status: Literal["SUCCEEDED", "FAILED", "DENIED"] = "SUCCEEDED"
+    status: ToolStatus = "SUCCEEDED"
     if sort in ("error", "user_rejected") or (command and code):
         status = "DENIED" if sort == "user_rejected" else "FAILED"
     path, content = text_in(extras.get("path")), text_in(event.get("content"))
@@ -126,7 +133,7 @@ def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dic
 # --- the SDK ----------------------------------------------------------------------------------------------
 
 
-def _of_sdk(event: dict[str, Any], own: dict[str, str]) -> Iterator[Entry]:  # noqa: C901 - one branch for each kind
+def _of_sdk(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:  # noqa: C901 - one branch for each kind
     match event.get("kind"):
         case "MessageEvent":
             text = _text(fields_in(event.get("llm_message")).get("content"))
@@ -167,7 +174,7 @@ def _of_sdk(event: dict[str, Any], own: dict[str, str]) -> Iterator[Entry]:  # n
             yield Aside(**own, sort=str(other), text=as_json(event), known=False)
 
 
-def _observation(event: dict[str, Any], own: dict[str, str]) -> Entry:
+def _observation(event: dict[str, Any], own: dict[str, Any]) -> Entry:
     told = fields_in(event.get("observation"))
     output = _text(told.get("content")) or text_in(told.get("output"))
     code = told.get("exit_code", fields_in(told.get("metadata")).get("exit_code"))

@@ -1,6 +1,7 @@
 """Records the entries of transcripts as events, in batches: each event once, at its own time."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -55,6 +56,9 @@ BATCH_ENTRIES = 400
 BATCH_CHARACTERS = 2_000_000
 PROJECT = "project"
 """Sort of the record that says where a session worked."""
+
+_PLAIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.\d+)?")
+"""A universally unique id, which needs no search for secrets."""
 
 _NAME = 120
 _ARGUMENT = 400
@@ -242,10 +246,10 @@ class Recorder:
                 yield draft(UserMessageSent(body=body(text)), self._user)
             case AgentWords(text=text, model=model):
                 yield draft(
-                    AgentMessageSent(body=body(text), final=file.is_final(entry), model=_short(model))
+                    AgentMessageSent(body=body(text), final=file.is_final(entry), model=_short(clean(model)))
                 )
             case Thought(text=text, model=model):
-                yield draft(AgentThoughtProcess(body=body(text), model=_short(model)))
+                yield draft(AgentThoughtProcess(body=body(text), model=_short(clean(model))))
             case Aside(sort=sort, text=text, known=known):
                 kept = HostRecordKept(host=self._host, sort=_short(sort), body=body(text), known=known)
                 yield draft(kept, imported)
@@ -475,15 +479,17 @@ def _key(host: str, entry: Entry) -> str:
         plain = msgspec.structs.replace(plain, steps=(), call=None)
     said = blake2b(f"{type(entry).__name__} {as_json(plain)}".encode("utf-8", "replace"), digest_size=6)
     record = entry.id if len(entry.id) <= _NAME else _digest(entry.id)
-    return f"{KEY}{host}:{clean(record)}:{said.hexdigest()}"
+    plainly = record if _PLAIN.fullmatch(record) else clean(record)
+    return f"{KEY}{host}:{plainly}:{said.hexdigest()}"
 
 
 def _cleaned(draft: Draft) -> Draft:
     """Clean a draft without searching its bodies again: those were cleaned before they were cut."""
+    if isinstance(draft.data, UserMessageSent | AgentMessageSent | AgentThoughtProcess):
+        return draft  # its other texts are names of models, which are clean
     fields = ((name, getattr(draft.data, name)) for name in draft.data.__struct_fields__)
     bodies = {name: value for name, value in fields if isinstance(value, Body)}
-    bare = msgspec.structs.replace(draft.data, **dict.fromkeys(bodies, Body("")))
-    data = clean_struct(bare)
+    data = clean_struct(msgspec.structs.replace(draft.data, **dict.fromkeys(bodies, Body(""))))
     return msgspec.structs.replace(draft, data=msgspec.structs.replace(data, **bodies))
 
 

@@ -8,12 +8,15 @@ nothing in them is the user's word.
 import re
 import shlex
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from agentx.importing.entries import AgentWords, Aside, Call, Entry, FileStep, Place, Result, Spent, Thought
 from agentx.importing.lines import Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
+
+if TYPE_CHECKING:
+    from agentx.storage.events.types import ToolStatus
 
 _BASH = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _RETURNED = re.compile(r"<returncode>(-?\d{1,3})</returncode>")
@@ -47,7 +50,7 @@ def _task(history: list[dict[str, Any]], session: str) -> Iterator[Entry]:
     for number, message in enumerate(history):
         if message.get("role") == "assistant" and not message.get("is_demo"):
             return
-        own = {"id": f"{session} history {number}", "session": session}
+        own: dict[str, Any] = {"id": f"{session} history {number}", "session": session}
         sort = "demonstration" if message.get("is_demo") else f"{text_in(message.get('role'))} message"
         yield Aside(**own, sort=sort, text=_text(message.get("content")))
 
@@ -107,7 +110,7 @@ def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[Entry]:
     """Read the messages of mini-swe-agent: each answer holds one command, the next message its output."""
     asked = ""
     for number, message in enumerate(messages):
-        own = {"id": f"{session} message {number}", "session": session}
+        own: dict[str, Any] = {"id": f"{session} message {number}", "session": session}
         text = _text(message.get("content"))
         calls = parts_in(message.get("tool_calls"))
         if message.get("role") == "assistant":
@@ -123,7 +126,7 @@ def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[Entry]:
                 )
         elif asked:
             code = _RETURNED.search(text[:200])
-            status = "FAILED" if code and code[1] != "0" else "SUCCEEDED"
+            status: ToolStatus = "FAILED" if code and code[1] != "0" else "SUCCEEDED"
             yield Result(
                 **own, call_id=asked, output=text, status=status, exit_code=int(code[1]) if code else None
             )
@@ -133,7 +136,7 @@ def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[Entry]:
 
 
 def _end(info: dict[str, Any], session: str) -> Iterator[Entry]:
-    own = {"id": f"{session} info", "session": session}
+    own: dict[str, Any] = {"id": f"{session} info", "session": session}
     told = {
         name: value for name, value in info.items() if name in ("exit_status", "submission", "mini_version")
     }

@@ -120,7 +120,11 @@ def _below(folder: Path, form: TranscriptFormat) -> Iterator[Path]:
     if form.folder and folder.name == form.folder and numbered(folder):
         yield folder
         return
-    for path in folder.iterdir():
+    try:
+        listed = nofollow.listed(folder)
+    except OSError:  # not to be read, or gone
+        return
+    for path in listed:
         name = path.name.removesuffix(".gz")
         if path.is_symlink():
             continue

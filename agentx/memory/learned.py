@@ -194,7 +194,7 @@ def _failing(detail: HotIssueDetail) -> tuple[str, str]:
     """Return the name of a check, and why it fails, as far as is known."""
     name = detail.check if detail.runner in ("", "exit") else f"{detail.check} ({detail.runner})"
     since = "; not run any more" if detail.silenced else ""
-    return name, f"{one_line(detail.message)}{since}"
+    return name, f"{one_line(detail.message).rstrip(' :;,.')}{since}"
 
 
 def _asked(quote: str) -> str:

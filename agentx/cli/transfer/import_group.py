@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -21,6 +21,9 @@ from agentx.importing.transcripts import discover as discovered
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
 from agentx.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 _SHOWN = 12
 """Maximum number of projects of a host, or of problems, to list."""
@@ -49,7 +52,7 @@ def discover(
     with terminal.busy("Looking for transcripts"):
         found = list(discovered(_home(terminal)))
     hosts = [(host, list(each)) for host, each in groupby(found, key=lambda one: one.host)]
-    parts = [
+    parts: list[RenderableType] = [
         table("project", "transcripts>", "MB>", "from", "to", "directory", rows=rows, title=host)
         for host, each in hosts
         if (rows := _rows(terminal, each))

@@ -37,7 +37,7 @@ def count(path):
     """Count a transcript without the importer: by the form of its records alone."""
     found = Counter()
     queue = 0
-    for line in gzip.open(path, "rt"):
+    for line in gzip.decompress(path.read_bytes()).splitlines():
         record = json.loads(line)
         found["records"] += 1
         rows = [record]
@@ -61,9 +61,7 @@ def count(path):
                 if kind == "user text" and not row.get("sub"):
                     host = row.get("isMeta") or row.get("isCompactSummary") or "planContent" in row
                     text = block["text"]
-                    wrapped = text.startswith(("<command-", "<local-command", "<bash-")) or text.startswith(
-                        "[Request"
-                    )
+                    wrapped = text.startswith(("<command-", "<local-command", "<bash-", "[Request"))
                     kind = "host text" if host or wrapped else kind
                 elif kind == "user text":
                     kind = "subagent's task"
