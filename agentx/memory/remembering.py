@@ -7,7 +7,7 @@ material and never becomes a rule.
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -76,7 +76,7 @@ def remember(engine: "Engine", kind: str, text: str, quote: str = "", *, by: str
         seq, message = _message_with(engine, quote)
         if not seq:
             return _reported(engine, kind, text, by, _why_unproven(quote))
-        given = Remembered(kind=cast("Kind", kind), quote=quote, text=text, seq=seq)
+        given = Remembered(kind=kind, quote=quote, text=text, seq=seq)
         try:
             checked = check_remembered(given, {seq: message}, engine.log.state, by)
         except NotBelieved as error:

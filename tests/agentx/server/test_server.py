@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agentx import Workspace
 from agentx.client.client import Client, RequestFailed, ServerUnavailable
 from agentx.client.place import PlaceRefused, make, runtime_dir
+from agentx.settings import Settings
 
 
 def raw(place, *lines, answers=1):
