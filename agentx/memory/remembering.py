@@ -24,7 +24,7 @@ from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
 from agentx.synthesis.judgement.remembering import Remembered, check_remembered
 from agentx.synthesis.judgement.settling import KINDS
 from agentx.synthesis.memory.conclusions import AGENT, Add, fits
-from agentx.synthesis.memory.items import Evidence, Kind, MemoryItem, NoteDetail, free_id
+from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, free_id
 
 if TYPE_CHECKING:
     from agentx.engine.engine import Engine
