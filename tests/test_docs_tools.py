@@ -168,3 +168,14 @@ def test_links_between_pages_lead_somewhere(source):
 def test_every_page_can_be_reached_from_the_first():
     linked = set(re.findall(r"\]\(([\w-]+\.md)\)", page("index.md")))
     assert {path.name for path in DOCS.glob("*.md")} - {"index.md"} <= linked
+
+
+@pytest.mark.parametrize("page", ["server.md", "mcp.md"])
+def test_the_lines_of_a_page_can_be_read_in_a_terminal(page):
+    """Tables and code aside, which cannot be wrapped."""
+    code, long = False, []
+    for number, line in enumerate((ROOT / "docs" / page).read_text("utf-8").splitlines(), start=1):
+        code ^= line.startswith("```")
+        if not code and len(line) > 120 and not line.startswith(("|", "    ")):
+            long.append((number, line))
+    assert long == []

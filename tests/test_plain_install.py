@@ -65,10 +65,14 @@ def install(tmp_path_factory) -> Callable[[Iterable[str]], Path]:
             for file in files:
                 if file.parts[-2:-1] == ("bin",):
                     (venv / "bin" / file.name).symlink_to(file.locate())
-                elif file.parts[0] not in {"..", "__pycache__"} and not (site / file.parts[0]).exists():
-                    (site / file.parts[0]).symlink_to(
-                        Path(file.locate()).parents[len(file.parts) - 1] / file.parts[0]
-                    )
+                elif file.parts[0] not in {"..", "__pycache__"}:
+                    home = Path(file.locate()).parents[len(file.parts) - 1]
+                    # Several packages share the folder of a namespace: each brings its own files
+                    whole = file.parts[0] != "opentelemetry"
+                    place = site / (file.parts[0] if whole else file)
+                    if not place.exists():
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        place.symlink_to(home / (file.parts[0] if whole else file))
         return venv / "bin" / "python"
 
     return make

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from _socket import AF_UNIX, SOCK_STREAM
+from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET
 from _socket import socket as Socket  # noqa: N812 - the module `socket` would double the time of the import
 
 from agentx.cli.commands import COMMANDS, MOVED, find, front, line, spoken
@@ -30,6 +30,14 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 _CONNECT_S = 1.0
 _SILENT_S = 60.0
 """A server that sends nothing for this long is given up."""
+
+_LOOK_S = 1.0
+"""How long a server is silent before it is asked whether it lives, and how long that may take."""
+
+_STOPPED = b"Tt"
+"""States of a process that does nothing until another one lets it; see proc(5)."""
+
+_HELLO = b'{"jsonrpc": "2.0", "id": 0, "method": "hello"}\n'
 
 _MOST_INPUT = 2 << 20
 """Maximum number of bytes of standard input that are sent to the server."""
@@ -104,6 +112,8 @@ def _connected(environ: "Mapping[str, str]") -> Socket:
             place.check(where)
             connection.settimeout(_CONNECT_S)
             connection.connect(f"{where}/{place.SOCKET}")
+            if _is_stopped(connection):  # it would do later what this process does now
+                raise Here
             connection.settimeout(_SILENT_S)
         except (FileNotFoundError, ConnectionRefusedError):
             _start(environ)
@@ -111,6 +121,28 @@ def _connected(environ: "Mapping[str, str]") -> Socket:
     except (OSError, place.PlaceRefused):
         raise Here from None
     return connection
+
+
+def _is_stopped(connection: Socket) -> bool:
+    """Return whether the server is stopped, as by Ctrl-Z or a debugger."""
+    pid = int.from_bytes(connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 4), sys.byteorder)
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] in _STOPPED
+    except OSError:  # it is not visible from here
+        return False
+
+
+def _lives() -> bool:
+    """Return whether the server answers anything at all; its loop does, however busy it is."""
+    with Socket(AF_UNIX, SOCK_STREAM) as one:
+        try:
+            one.settimeout(_LOOK_S)
+            one.connect(f"{place.runtime_dir(place.environment())}/{place.SOCKET}")
+            one.sendall(_HELLO)
+            return bool(one.recv(1))
+        except OSError:
+            return False
 
 
 def _start(environ: "Mapping[str, str]") -> None:
@@ -163,7 +195,8 @@ def _ask(connection: Socket, name: str, request: "dict[str, Any]") -> int:
     written = 0
     try:
         connection.sendall(json.dumps(message).encode() + b"\n")
-        for answer in _answers(connection):
+        connection.settimeout(_LOOK_S)
+        for answer in _answers(connection, again=COMMANDS[name].again):
             if "error" in answer:
                 _refused(answer["error"])
             about = answer.get("params") or answer["result"]
@@ -188,13 +221,28 @@ _UNKNOWN = (
 )
 
 
-def _answers(connection: Socket) -> "Iterator[dict[str, Any]]":
-    """Yield each message of the server until it closes the connection."""
+def _answers(connection: Socket, *, again: bool) -> "Iterator[dict[str, Any]]":
+    """Yield each message of the server until it closes the connection.
+
+    Raises:
+        TimeoutError: It is silent for too long, or does not live and the command can safely be run again.
+    """
     heard = b""
-    while piece := connection.recv(_PIECE):
+    while piece := _heard(connection, again=again):
         *lines, heard = (heard + piece).split(b"\n")
         for one in lines:
             yield json.loads(one)
+
+
+def _heard(connection: Socket, *, again: bool) -> bytes:
+    silent_s = 0.0
+    while True:
+        try:
+            return connection.recv(_PIECE)
+        except TimeoutError:
+            silent_s += _LOOK_S
+            if silent_s >= _SILENT_S or (again and not _lives()):
+                raise
 
 
 def _refused(error: "Mapping[str, Any]") -> None:

@@ -1,6 +1,7 @@
 """The workspace that a command works on: find, open, check and close it."""
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,10 +33,10 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         write_path, why = ws.engine.write_path, ws.engine.write_path.read_only
         if look and not why:
             write_path.edits.scan()
-        for note in write_path.notes:
+        printed = list(write_path.notes)
+        for note in printed:
             if note != why:
                 terminal.note(note)
-        printed = len(write_path.notes)
         if count := len(write_path.log.damage):
             terminal.note(f"{counted(count, 'line')} of the history cannot be read; see `agentx doctor`.")
         try:
@@ -43,11 +44,33 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
             if why:
                 terminal.note(why)
         except ReadOnly:
-            printed = len(write_path.notes)  # the error itself states the reason
+            printed = list(write_path.notes)  # the error itself states the reason
             raise
         finally:
-            for note in write_path.notes[printed:]:
+            printed += (later := _besides(write_path.notes, printed))
+            for note in later:
                 terminal.note(note)
+            if caller:
+                _forget(write_path.notes, printed)
+
+
+def _besides(notes: list[str], printed: list[str]) -> list[str]:
+    """Return the notes that were not printed, also if other commands have removed theirs meanwhile."""
+    left = Counter(printed)
+    later = []
+    for note in list(notes):
+        if left[note]:
+            left[note] -= 1
+        else:
+            later.append(note)
+    return later
+
+
+def _forget(notes: list[str], printed: list[str]) -> None:
+    """Remove what was printed from the notes of a workspace that stays open, and nothing else."""
+    for note in printed:
+        with contextlib.suppress(ValueError):  # another command has printed it, too
+            notes.remove(note)
 
 
 def say_restricted(terminal: Terminal, ws: Workspace) -> None:

@@ -1,6 +1,7 @@
 """A client of the server, for programs that embed AgentX and for the command line."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -93,7 +94,7 @@ class Client:
         found = place.environment(environ)
         if place.is_off(found):
             raise ServerUnavailable(f"{place.OFF} is set.")
-        where, end, started = place.runtime_dir(found), time.monotonic() + timeout_s, False
+        where, end, started = place.runtime_dir(found), time.monotonic() + timeout_s, 0
         start = start and not found.get(RUN)
         while True:
             client, why, busy = cls._tried(where, max(end - time.monotonic(), _PAUSE_S))
@@ -102,8 +103,9 @@ class Client:
             if not (start or busy) or time.monotonic() > end:
                 raise ServerUnavailable(f"No server answers in {where}: {why}")
             if not (started or busy):
-                start_server(found)
-                started = True
+                started = start_server(found)
+            elif started and _ended(started) and not _is_held(where):
+                raise ServerUnavailable(f"The server that was started in {where} ended at once: {_SEE}")
             time.sleep(_PAUSE_S)
 
     @classmethod
@@ -240,23 +242,70 @@ def _connected(path: str, timeout_s: float) -> socket.socket:
     return connection
 
 
-def start_server(environ: Mapping[str, str]) -> None:
+_SEE = "`agentx serve` in a terminal shows why."
+
+
+def start_server(environ: Mapping[str, str]) -> int:
     """Start a server that outlives this process; if another one starts at the same time, one of them ends.
 
     Args:
         environ: Its environment.
+
+    Returns:
+        Its process.
     """
     place.make(place.runtime_dir(environ))
-    start_detached(environ, SERVE)
+    return start_detached(environ, SERVE)
 
 
-def start_detached(environ: Mapping[str, str], arguments: Sequence[str]) -> None:
+def start_detached(environ: Mapping[str, str], arguments: Sequence[str]) -> int:
     """Start Python with arguments, so that it outlives this process and is nobody's child.
 
     Args:
         environ: Its environment.
         arguments: Its arguments.
+
+    Returns:
+        Its process; 0 if it could not be started.
     """
     # The shell leaves it to init.
-    words = ["sh", "-c", '"$0" "$@" </dev/null >/dev/null 2>&1 &', sys.executable, *arguments]
-    os.waitpid(os.posix_spawn("/bin/sh", words, dict(environ), setsid=True), 0)
+    words = ["sh", "-c", '"$0" "$@" </dev/null >/dev/null 2>&1 & echo $!', sys.executable, *arguments]
+    told, tell = os.pipe()
+    try:
+        actions = [(os.POSIX_SPAWN_DUP2, tell, _STDOUT)]
+        shell = os.posix_spawn("/bin/sh", words, dict(environ), setsid=True, file_actions=actions)
+        os.waitpid(shell, 0)
+        os.set_blocking(told, False)
+        return int(os.read(told, _PID_BYTES) or 0)
+    except (BlockingIOError, ValueError):  # the shell could not start it
+        return 0
+    finally:
+        os.close(told)
+        os.close(tell)
+
+
+_STDOUT, _PID_BYTES = 1, 32
+
+
+def _ended(pid: int) -> bool:
+    """Return whether a process that is not this one's child has ended."""
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return True
+    return False
+
+
+def _is_held(where: str) -> bool:
+    """Return whether a server holds the lock of a runtime directory: it starts, or is about to end."""
+    try:
+        lock = os.open(f"{where}/{place.LOCK}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False

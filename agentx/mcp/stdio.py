@@ -6,6 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from agentx.core.long_lived import collect_garbage
 from agentx.mcp.messages import McpAnswer, McpRequest, UserQuestion
 from agentx.mcp.protocol import Place, Protocols
 from agentx.mcp.resident import Resident
@@ -42,6 +43,7 @@ def serve_stdio(place: Place, settings: Settings) -> None:
         settings: The settings from the environment.
     """
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # a host shows its user what is on stderr
+    collect_garbage()
     resident = Resident(os.path.abspath(place.directory), settings)
     threads = ThreadPoolExecutor(_THREADS, "agentx-mcp")
     threads.submit(resident.begin)

@@ -7,7 +7,7 @@ material and never becomes a rule.
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,7 +24,7 @@ from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
 from agentx.synthesis.judgement.remembering import Remembered, check_remembered
 from agentx.synthesis.judgement.settling import KINDS
 from agentx.synthesis.memory.conclusions import AGENT, Add, fits
-from agentx.synthesis.memory.items import Evidence, Kind, MemoryItem, NoteDetail, free_id
+from agentx.synthesis.memory.items import Evidence, MemoryItem, NoteDetail, free_id
 
 if TYPE_CHECKING:
     from agentx.engine.engine import Engine
@@ -76,7 +76,7 @@ def remember(engine: "Engine", kind: str, text: str, quote: str = "", *, by: str
         seq, message = _message_with(engine, quote)
         if not seq:
             return _reported(engine, kind, text, by, _why_unproven(quote))
-        given = Remembered(kind=cast("Kind", kind), quote=quote, text=text, seq=seq)
+        given = Remembered(kind=kind, quote=quote, text=text, seq=seq)
         try:
             checked = check_remembered(given, {seq: message}, engine.log.state, by)
         except NotBelieved as error:

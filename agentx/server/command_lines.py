@@ -107,13 +107,9 @@ def _taken(call: ServedCall, folder: Path, settings: Settings) -> Iterator[Works
         except (AgentXError, OSError) as error:  # the client's own process tells it in its own words
             raise NotServed(str(error)) from error
         ws = found.workspace
-        notes = ws.engine.write_path.notes
         if ws.engine.write_path.read_only or ws.config.embeddings.model.startswith(HOSTED_PREFIX):
             raise NotServed("This command runs in the process that calls it.")
-        try:
-            yield ws
-        finally:
-            notes.clear()  # they were shown to the client
+        yield ws
 
 
 class _Output:

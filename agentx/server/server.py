@@ -15,6 +15,7 @@ from typing import Any
 from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
+from agentx.core.long_lived import collect_garbage
 from agentx.mcp.over_http import McpOverHttp
 from agentx.quality.process import is_marked
 from agentx.server.agent_calls import ServedDesk
@@ -290,6 +291,7 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
         os.chdir("/")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
+    collect_garbage()
     with alone(where, _WAIT_S if detached else 0.0):
         asyncio.run(Server(settings).run(where))
 

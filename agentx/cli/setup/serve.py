@@ -6,11 +6,14 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from agentx.cli.terminal import Terminal, counted, facts, table
+from agentx.cli.terminal import Terminal, counted, facts
 from agentx.client.client import Client, ServerUnavailable
 from agentx.server.server import serve as serve_until_stopped
 from agentx.storage.errors import UsageError
-from agentx.storage.text import one_line
+from agentx.storage.text import clip, one_line, plain
+
+_TITLE = 40
+"""Maximum number of columns of a title."""
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -48,9 +51,8 @@ def _ask(terminal: Terminal, *, stop: bool) -> None:
         terminal.result({"stopped": True}, "The server finishes its requests and exits.")
         return
     kept = found["workspaces"]
-    rows = [_row(one) for one in reversed(kept)]
-    parts = [table("workspace", "events>", "requests>", "used>", "directory", rows=rows)] * bool(rows)
-    terminal.result({"running": True, **found}, facts(_about(found)), *[""] * bool(rows), *parts)
+    parts = [part for one in reversed(kept) for part in ("", *_workspace(one))]
+    terminal.result({"running": True, **found}, facts(_about(found)), *parts)
 
 
 def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
@@ -65,20 +67,21 @@ def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
         f"{counted(found['requests'], 'request')}, {counted(found['connections'], 'connection')} now",
     )
     if found["http_port"]:
-        yield "HTTP", f"http://127.0.0.1:{found['http_port']}/rpc, token in http.json"
+        yield "HTTP", f"http://127.0.0.1:{found['http_port']}, token in http.json: /rpc, /mcp"
     if found["followers"]:
         yield "followed", f"by {counted(found['followers'], 'client')}"
 
 
-def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    used = "now" if one["requests"] else f"{_span(one['idle_s'])} ago"
-    return (
-        one_line(one["title"]),
-        f"{one['events']:,}",
-        str(one["requests"] or ""),
-        used,
-        one["root"],
-    )
+def _workspace(one: Mapping[str, Any]) -> Iterator[Text]:
+    """Yield the lines of an open workspace: what it is and does, and where."""
+    requests = one["requests"]
+    told = [
+        counted(one["events"], "event"),
+        f"{counted(requests, 'request')} now" if requests else f"used {_span(one['idle_s'])} ago",
+    ]
+    title = clip(one_line(one["title"]), _TITLE)
+    yield Text.assemble((title, "bold"), " " * (_TITLE + 2 - len(title)), " · ".join(told))
+    yield Text(plain(one["root"]), "dim", overflow="fold")
 
 
 def _bar(share: float, columns: int = 20) -> Text:

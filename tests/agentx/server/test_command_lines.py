@@ -10,13 +10,15 @@ import socket
 import subprocess
 import sys
 import termios
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from agentx import Workspace
 from agentx.cli.commands import COMMANDS
+from agentx.cli.opened import opened
 from agentx.client.client import Client
 from agentx.settings import Settings
 
@@ -303,3 +305,55 @@ def test_a_command_inside_a_run_cannot_act_as_the_user(client, place, template, 
         answer = json.loads(done.stdout)
         assert answer["status"] == status
         assert ("refused inside an agent's run" in answer["output"][0][1]) == bool(status)
+
+
+@pytest.mark.parametrize("words", [["status"], ["say", "Use tabs."], ["memory", "pin", "c-3"]])
+def test_a_server_that_was_stopped_is_left_alone(words, server, place, template, tmp_path):
+    """What it was not sent, it cannot do later: so also what must not be done twice is done here."""
+    folder = shutil.copytree(template, tmp_path / "copy", symlinks=True)
+    server.send_signal(signal.SIGSTOP)
+    try:
+        command = [sys.executable, "-m", "agentx", *words]
+        done = subprocess.run(command, cwd=folder, env=place, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    finally:
+        server.send_signal(signal.SIGCONT)
+    with Client.connect(place, start=False) as client:
+        assert client.call("server.status")["workspaces"] == []
+
+
+@pytest.mark.parametrize("words", [["status"], ["say", "Use tabs."]])
+def test_a_server_that_does_not_live_is_not_waited_for(words, stuck, place, template, tmp_path):
+    """It took the request and says nothing, not even to another client; the command can be run again."""
+    folder = shutil.copytree(template, tmp_path / "copy", symlinks=True)
+    command = [sys.executable, "-m", "agentx", *words]
+    done = subprocess.run(command, cwd=folder, env=place, capture_output=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_note_is_shown_once_by_whichever_command(client, place, template, tmp_path):
+    """One command ends while another has shown nothing yet: what came meanwhile is not lost."""
+    settings = Settings(environ=place)
+    folder = shutil.copytree(template, tmp_path / "copy", symlinks=True)
+    with Workspace.open(folder, settings=settings) as ws:
+        notes = ws.engine.write_path.notes
+
+        def terminal():
+            caller = SimpleNamespace(take=lambda _folder: nullcontext(ws))
+            told = []
+            return SimpleNamespace(
+                folder=folder, caller=caller, settings=settings, note=told.append, told=told
+            )
+
+        notes[:] = ["old"]
+        first, second, third = terminal(), terminal(), terminal()
+        with opened(first):
+            with opened(second):
+                notes.append("new")
+            assert second.told == ["old", "new"]
+            notes.append("later")
+        with opened(third):
+            pass
+        assert first.told == ["old", "later"]
+        assert third.told == []
+        assert notes == []

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from agentx import Workspace
 from agentx.client.client import Client, RequestFailed, ServerUnavailable
 from agentx.client.place import PlaceRefused, make, runtime_dir
+from agentx.settings import Settings
 
 
 def raw(place, *lines, answers=1):
@@ -173,3 +175,26 @@ def test_status_and_stop_by_command(server, place, root, client):
         [*command, "--status", "--json"], env=place, capture_output=True, check=True
     ).stdout
     assert json.loads(shown) == {"running": False}
+
+
+def test_a_server_that_ends_as_it_starts_is_noticed(place):
+    """Not when the time is over: the reason is told, and the client can go on by itself."""
+    with pytest.raises(ServerUnavailable, match="ended at once: `agentx serve` in a terminal shows why"):
+        Client.connect({**place, "PYTHONHOME": "/nowhere"}, timeout_s=60)
+    assert not Path(place["AGENTX_RUNTIME_DIR"], "socket").exists()
+
+
+def test_the_status_fits_a_narrow_terminal(client, place, tmp_path):
+    folder = tmp_path / ("a-folder-with-a-long-name-" * 3)
+    settings = Settings(environ=place, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "state")
+    Workspace.create(folder, title="A report to the board with all the figures", settings=settings).close()
+    client.call("state", workspace=str(folder))
+    command = [sys.executable, "-P", "-m", "agentx", "serve", "--status"]
+    shown = subprocess.run(
+        command, env={**place, "COLUMNS": "80"}, capture_output=True, text=True, check=True
+    ).stdout
+    lines = shown.splitlines()
+    assert max(len(line) for line in lines if "a-folder" not in line) <= 80
+    assert str(folder) in lines  # whole, to copy it
+    (told,) = [line for line in lines if line.startswith("A report to the board")]
+    assert "1 event · used " in told
