@@ -173,7 +173,9 @@ def test_where_there_is_no_workspace_nothing_happens(hook, server, tmp_path):
 
 def test_where_nothing_can_be_written_the_host_goes_on(hook, root, place, tmp_path):
     away = {"AGENTX_STATE_DIR": "/proc/nonexistent", "AGENTX_RUNTIME_DIR": "/proc/nonexistent"}
-    assert hook("UserPromptSubmit", environ=away, prompt=RULE)[0] == 0
+    status, answer = hook("UserPromptSubmit", environ=away, prompt=RULE)
+    assert status == 0
+    assert "will not be remembered" in answer["systemMessage"]
     assert hook("PreToolUse", environ=away, **WRITE)[0] == 0
 
 
