@@ -169,7 +169,8 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
             return None
         found, anew = _asked(connection, _request(action, workspace, key), end)
     except TimeoutError:
-        _touch(down)
+        if action.moment in WAIT_S:  # another may only be slow
+            _touch(down)
         return None
     except (OSError, ValueError, place.PlaceRefused):
         return None

@@ -112,6 +112,7 @@ class SessionMemory(msgspec.Struct):
         prompt: Seq of the latest prompt.
         calls: Number of its tool calls.
         denied: Number of calls that were denied or refused.
+        unseen: Whether a command ran that may have changed any file, since all files were looked at.
         sent_back: Whether the agent was kept from stopping since the latest prompt.
         settled: Whether the agent was asked to settle candidates.
     """
@@ -127,6 +128,7 @@ class SessionMemory(msgspec.Struct):
     prompt: int = 0
     calls: int = 0
     denied: int = 0
+    unseen: bool = False
     sent_back: bool = False
     settled: bool = False
 
@@ -195,11 +197,13 @@ class Responder:
         self._note("compact" if before else "compacted")
         self.memory.shown.clear()
         if before:
+            self._scan()
             self.ws.flush()
         return {}
 
     def end(self) -> dict[str, str]:
         """Record that a session ended, with what it did, and commit what is pending."""
+        self._scan()
         self._note("end")
         self.ws.flush()
         return {}
@@ -226,7 +230,7 @@ class Responder:
     def prompt(self) -> dict[str, str]:
         """Record the user's prompt, and return what of the memory it calls for and was not shown yet."""
         text, memory = self.action.text, self.memory
-        if not text.strip():
+        if not text.strip() or text.startswith((_BROKEN, _SETTLE)):  # a host sends on what a hook said
             return {}
         events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
         memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
@@ -287,6 +291,7 @@ class Responder:
     def stop(self) -> dict[str, str]:
         """Record the answer and grade the turn; once, keep the agent from stopping if it broke a rule."""
         self.answer()
+        self._scan()
         memory, text = self.memory, self.action.text
         events = (
             [event for event in self.ws.events(memory.prompt) if event.run == self.run]
@@ -402,8 +407,15 @@ class Responder:
         else:
             self._record_edits(paths, status)
         if action.kind == SHELL and not looks_only(self._command()):
-            self.ws.engine.edits.scan(noticed="hook")
+            memory.unseen = True
+            self.ws.engine.edits.record(self._paths(arguments), noticed="hook")
         return {}
+
+    def _scan(self) -> None:
+        """Record what commands changed since the last look, beyond what their words tell."""
+        if self.memory.unseen:
+            self.memory.unseen = False
+            self.ws.engine.edits.scan(noticed="hook")
 
     def _record_edits(self, paths: Sequence[str], status: ToolStatus) -> None:
         """Record a call together with the files that it changed."""

@@ -114,6 +114,25 @@ def test_files_that_a_command_changed_are_recorded_after_it(session, ws, project
     assert [change.path for change in changed.data.changes] == ["src/rate.txt"]
 
 
+def test_what_a_command_changed_beyond_its_words_is_recorded_at_the_end_of_the_turn(session, ws, project):
+    claude = session()
+    claude("UserPromptSubmit", prompt="Generate the tables.")
+    made = project / "src" / "tables.txt"
+    claude.call("Bash", {"command": "make tables"}, result=PASSED, do=lambda: made.write_text("1\n"))
+    assert len(facts(ws, ArtifactChanged)) == 1  # the project itself
+    claude("Stop", stop_hook_active=False, last_assistant_message="They are there.")
+    assert [change.path for change in facts(ws, ArtifactChanged)[-1].data.changes] == ["src/tables.txt"]
+
+
+def test_what_a_hook_said_is_not_the_users_when_the_host_sends_it_on(session, ws):
+    gemini = session("gemini-cli")
+    gemini("BeforeAgent", prompt="Never mention Elon Musk. Draft the outlook.")
+    answer = gemini("AfterAgent", prompt_response="Elon Musk will decide.", stop_hook_active=False)
+    assert answer["decision"] == "deny"
+    gemini("BeforeAgent", prompt=answer["reason"])
+    assert len(facts(ws, UserMessageSent)) == 1
+
+
 def test_a_failing_test_stays_in_front_until_it_passes(session):
     claude = session()
     claude("SessionStart", source="startup")
