@@ -63,6 +63,7 @@ class ClaudeCode(Host):
     events = _EVENTS
     tools = _TOOLS
     folder = ".claude", "CLAUDE_CONFIG_DIR"
+    project_variable = "CLAUDE_PROJECT_DIR"
     preamble = ("CLAUDE_ENV_FILE",)
     user_file = "settings.json"
     project_file = ".claude/settings.local.json"

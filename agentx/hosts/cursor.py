@@ -71,6 +71,7 @@ class Cursor(Host):
     events = _EVENTS
     tools = _TOOLS
     mute = (PROMPT, BEFORE)
+    project_variable = "CURSOR_PROJECT_DIR"
     folder = ".cursor", ""
     user_file = "hooks.json"
     project_file = ".cursor/hooks.json"

@@ -50,6 +50,7 @@ class Host:
         tools: Kind of each tool by its name, and of its arguments our name by theirs.
         asks: Whether a hook can have it ask the user about a call.
         mute: Moments at which it shows the model no text of a hook.
+        project_variable: Variable with the directory of the session's project; empty if it has none.
         preamble: Variables that name a file which the host runs before its agent's commands.
         folder: Directory of its settings in the user's home, and the variable that names another one.
         user_file: File with the user's hooks, in that directory.
@@ -63,6 +64,7 @@ class Host:
     tools: "Mapping[str, tuple[str, Mapping[str, str]]]"
     asks = True
     mute: "tuple[str, ...]" = ()
+    project_variable = ""
     preamble: "tuple[str, ...]" = ()
     folder: "tuple[str, str]"
     user_file: str
