@@ -35,6 +35,8 @@ _UNASKED = (
     "cannot. What happens is recorded when it is back."
 )
 
+_LOST = "AgentX's server does not answer, and this could not be kept for it: it will not be remembered."
+
 
 def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> HostReply:
     """Answer without the server: apply the compiled checks, and keep the event for later.
@@ -53,8 +55,8 @@ def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key
     if _told_first(action, workspace, environ):
         number = len(checks.get("checks", ()))
         reply.message = _UNASKED.format(checked=f"{number or 'no'} compiled check{'s' * (number != 1)}")
-        if not spooled:
-            reply.message += " The event could not be kept for it."
+    if not spooled:
+        reply.message = _LOST
     return reply
 
 

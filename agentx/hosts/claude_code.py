@@ -63,6 +63,8 @@ class ClaudeCode(Host):
     events = _EVENTS
     tools = _TOOLS
     folder = ".claude", "CLAUDE_CONFIG_DIR"
+    project_variable = "CLAUDE_PROJECT_DIR"
+    preamble = ("CLAUDE_ENV_FILE",)
     user_file = "settings.json"
     project_file = ".claude/settings.local.json"
     enable = "Claude Code reads its settings at its next start; `/hooks` lists them."
@@ -92,18 +94,5 @@ class ClaudeCode(Host):
         else:
             action.output = shortened(text_of(given))
 
-    def mark(self, action: HostAction, environ: "Mapping[str, str]") -> None:
-        """Mark the commands of the session by the file that Claude Code runs before each of them."""
-        if action.moment == START and (place := environ.get("CLAUDE_ENV_FILE")):
-            with open(place, "a", encoding="utf-8") as file:
-                file.write(MARK.format(host=self.name))
-
-
-MARK = "export AGENTX_RUN={host}\nulimit -x 1099511627776 2>/dev/null || true\n"
-"""Shell commands after which a shell and all that it starts count as an agent's, for AgentX and its server.
-
-The variable tells the command line; the limit of file locks, which Linux does not apply, tells the server,
-and only the administrator can raise it again. See :mod:`agentx.server.peers`.
-"""
 
 HOST = ClaudeCode()

@@ -29,7 +29,7 @@ from agentx.hosts.action import (
     shortened,
     text_of,
 )
-from agentx.hosts.host import CHANGE, NAMES, PATH, TIMEOUT_S, Host, as_object
+from agentx.hosts.host import CHANGE, NAMES, PATH, Host, as_object
 
 TYPE_CHECKING = False  # `typing` would be loaded for it
 if TYPE_CHECKING:
@@ -71,15 +71,16 @@ class Cursor(Host):
     events = _EVENTS
     tools = _TOOLS
     mute = (PROMPT, BEFORE)
+    project_variable = "CURSOR_PROJECT_DIR"
     folder = ".cursor", ""
     user_file = "hooks.json"
     project_file = ".cursor/hooks.json"
     enable = "Restart Cursor; Settings, Hooks lists them."
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":
-        """Return the entry of an event."""
+        """Return the entry of an event, without a time: sources differ on its unit."""
         del event
-        return {"command": command, "timeout": TIMEOUT_S}
+        return {"command": command}
 
     def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
         """Return the action; Cursor names the session, the directory and the results in its own way."""

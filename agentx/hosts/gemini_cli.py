@@ -71,6 +71,7 @@ class GeminiCli(Host):
     tools = _TOOLS
     asks = False
     mute = (BEFORE,)
+    project_variable = "GEMINI_PROJECT_DIR"
     folder = ".gemini", ""
     user_file = "settings.json"
     project_file = ".gemini/settings.json"

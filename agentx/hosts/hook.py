@@ -123,7 +123,9 @@ def respond(
 
 
 def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> HostReply:
-    workspace = workspace_of(action.cwd or ".", environ)
+    # The session's project rules, wherever its agent changes to.
+    project = environ.get(host.project_variable) if host.project_variable else ""
+    workspace = (project and workspace_of(project, environ)) or workspace_of(action.cwd or ".", environ)
     if not workspace:
         return HostReply()
     try:  # noqa: SIM105 - contextlib would have to be loaded
@@ -169,7 +171,8 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
             return None
         found, anew = _asked(connection, _request(action, workspace, key), end)
     except TimeoutError:
-        _touch(down)
+        if action.moment in WAIT_S:  # another may only be slow
+            _touch(down)
         return None
     except (OSError, ValueError, place.PlaceRefused):
         return None

@@ -50,6 +50,8 @@ class Host:
         tools: Kind of each tool by its name, and of its arguments our name by theirs.
         asks: Whether a hook can have it ask the user about a call.
         mute: Moments at which it shows the model no text of a hook.
+        project_variable: Variable with the directory of the session's project; empty if it has none.
+        preamble: Variables that name a file which the host runs before its agent's commands.
         folder: Directory of its settings in the user's home, and the variable that names another one.
         user_file: File with the user's hooks, in that directory.
         project_file: File with a project's hooks, in the project.
@@ -62,6 +64,8 @@ class Host:
     tools: "Mapping[str, tuple[str, Mapping[str, str]]]"
     asks = True
     mute: "tuple[str, ...]" = ()
+    project_variable = ""
+    preamble: "tuple[str, ...]" = ()
     folder: "tuple[str, str]"
     user_file: str
     project_file: str
@@ -145,7 +149,25 @@ class Host:
         return (json.dumps(answer) if answer else ""), 0
 
     def mark(self, action: HostAction, environ: "Mapping[str, str]") -> None:
-        """Have the host mark the commands of its agent, so that they cannot act as the user; if it can."""
+        """Have the host mark the commands of its agent, so that they cannot act as the user; if it can.
+
+        At a session's start, some hosts name a file that they run before each of the agent's commands.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        place = next((found for name in self.preamble if (found := environ.get(name))), "")
+        if action.moment == START and place:
+            with open(place, "a", encoding="utf-8") as file:
+                file.write(MARK.format(host=self.name))
+
+
+MARK = "export AGENTX_RUN={host}\nulimit -x 1099511627776 2>/dev/null || true\n"
+"""Shell commands after which a shell and all that it starts count as an agent's, for AgentX and its server.
+
+The variable tells the command line; the limit of file locks, which Linux does not apply, tells the server,
+and only the administrator can raise it again. See :mod:`agentx.server.peers`.
+"""
 
 
 def load(name: str) -> Host:

@@ -20,13 +20,16 @@ def has_run_checks(engine: Engine) -> bool:
     return any(isinstance(check, late) for item in engine.checked() for check in checks_of(item))
 
 
-def evaluate_end(engine: Engine, events: Iterable[Event], message: str) -> tuple[Evaluation, tuple[str, ...]]:
+def evaluate_end(
+    engine: Engine, events: Iterable[Event], message: str, *, programs: bool = True
+) -> tuple[Evaluation, tuple[str, ...]]:
     """Evaluate the checks at the end of a run.
 
     Args:
         engine: The workspace's engine.
         events: The events of the run.
         message: The user's message that it works on.
+        programs: Whether to run the commands of checks; without them they are not evaluated.
 
     Returns:
         The evaluation, and a note for each command that could not be run.
@@ -37,7 +40,7 @@ def evaluate_end(engine: Engine, events: Iterable[Event], message: str) -> tuple
     def run(command: str) -> str | None:
         if command not in outcomes:
             try:
-                outcomes[command] = _outcome(engine, command)
+                outcomes[command] = _outcome(engine, command) if programs else None
             except Restricted as error:
                 outcomes[command] = None
                 unchecked.append(f"`{command}` could not be checked: {error}")

@@ -110,8 +110,10 @@ class SessionMemory(msgspec.Struct):
         granted: What the user allowed in this session.
         owed: Text for the model that the host could not show it yet.
         prompt: Seq of the latest prompt.
+        answer: The agent's latest answer to it.
         calls: Number of its tool calls.
         denied: Number of calls that were denied or refused.
+        unseen: Whether a command ran that may have changed any file, since all files were looked at.
         sent_back: Whether the agent was kept from stopping since the latest prompt.
         settled: Whether the agent was asked to settle candidates.
     """
@@ -125,8 +127,10 @@ class SessionMemory(msgspec.Struct):
     owed: str = ""
     granted: set[tuple[str, ...]] = msgspec.field(default_factory=set)
     prompt: int = 0
+    answer: str = ""
     calls: int = 0
     denied: int = 0
+    unseen: bool = False
     sent_back: bool = False
     settled: bool = False
 
@@ -195,11 +199,13 @@ class Responder:
         self._note("compact" if before else "compacted")
         self.memory.shown.clear()
         if before:
+            self._scan()
             self.ws.flush()
         return {}
 
     def end(self) -> dict[str, str]:
         """Record that a session ended, with what it did, and commit what is pending."""
+        self._scan()
         self._note("end")
         self.ws.flush()
         return {}
@@ -226,11 +232,11 @@ class Responder:
     def prompt(self) -> dict[str, str]:
         """Record the user's prompt, and return what of the memory it calls for and was not shown yet."""
         text, memory = self.action.text, self.memory
-        if not text.strip():
+        if not text.strip() or text.startswith((_BROKEN, _SETTLE)):  # a host sends on what a hook said
             return {}
         events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
         memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
-        memory.sent_back = False
+        memory.sent_back, memory.answer = False, ""
         if memory.waiting and YES.match(text.lstrip()):
             memory.granted |= memory.waiting
         memory.waiting.clear()
@@ -247,9 +253,7 @@ class Responder:
         tokens = 0
         for item in context.items:
             own = item.source == f"event {self.memory.prompt}"  # what the agent reads in the prompt itself
-            file = (
-                item.section == "recalled" and item.kind == "artifact"
-            )  # the host's agent reads files itself
+            file = item.section == "recalled" and item.kind == "artifact"  # its agent reads files itself
             new = item.section in _ONCE and item.id not in self.memory.shown and not (own or file)
             if not (new or item.section in _ALWAYS) or tokens + item.tokens > PROMPT_TOKENS:
                 continue
@@ -282,18 +286,17 @@ class Responder:
             final = not self.action.agent and self.action.moment != "substop"
             said = AgentMessageSent(body=self.ws.body(self.action.text), final=final, model=self.action.model)
             self._record(said)
+            self.memory.answer = self.action.text if final else self.memory.answer
         return {}
 
     def stop(self) -> dict[str, str]:
         """Record the answer and grade the turn; once, keep the agent from stopping if it broke a rule."""
         self.answer()
-        memory, text = self.memory, self.action.text
-        events = (
-            [event for event in self.ws.events(memory.prompt) if event.run == self.run]
-            if memory.prompt
-            else []
-        )
-        broken = self._broken(events, text)
+        self._scan()
+        memory = self.memory
+        later = self.ws.events(memory.prompt) if memory.prompt else ()
+        events = [event for event in later if event.run == self.run]
+        broken = self._broken(events, memory.answer)
         if broken and not (memory.sent_back or self.action.stopping or self.action.unasked):
             memory.sent_back = True
             return {"decision": "go_on", "reason": broken}
@@ -318,7 +321,7 @@ class Responder:
         message = engine.last_user_message()
         found = [one for one in engine.evaluate_answer(text, message).violations if one.mode in STOPPING]
         if events and has_run_checks(engine):
-            ended, _ = evaluate_end(engine, events, message)
+            ended, _ = evaluate_end(engine, events, message, programs=False)  # the host waits for it
             found += [one for one in ended.violations if one.mode in STOPPING]
         found += self.ws.gates.before_answer(text) if text.strip() else ()
         lines = [f"- {one.item_id} (the user said: “{one.sentence}”): {one.reason}" for one in found]
@@ -402,8 +405,15 @@ class Responder:
         else:
             self._record_edits(paths, status)
         if action.kind == SHELL and not looks_only(self._command()):
-            self.ws.engine.edits.scan(noticed="hook")
+            memory.unseen = True
+            self.ws.engine.edits.record(self._paths(arguments), noticed="hook")
         return {}
+
+    def _scan(self) -> None:
+        """Record what commands changed since the last look, beyond what their words tell."""
+        if self.memory.unseen:
+            self.memory.unseen = False
+            self.ws.engine.edits.scan(noticed="hook")
 
     def _record_edits(self, paths: Sequence[str], status: ToolStatus) -> None:
         """Record a call together with the files that it changed."""

@@ -8,6 +8,7 @@ the agent's. What the spool holds is recorded first, in order.
 import contextlib
 import json
 import threading
+import time
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from agentx.workspace import Workspace
 
 _SESSIONS_KEPT = 256
 _MOST_SPOOLED_BYTES = 16 << 20
+_SAID_S = 7 * 86_400
 
 
 class Sessions:
@@ -148,9 +150,10 @@ def _drain(ws: Workspace, environ: Any) -> None:
         return
     for name in names:
         place = folder / name
-        if name.startswith(SAID):
+        if name.startswith(SAID):  # of a session that has long ended
             with contextlib.suppress(OSError):
-                place.unlink()
+                if time.time() - place.stat().st_mtime > _SAID_S:
+                    place.unlink()
         if not name.endswith(".json") or name.startswith("."):
             continue
         try:

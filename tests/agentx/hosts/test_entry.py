@@ -171,9 +171,18 @@ def test_where_there_is_no_workspace_nothing_happens(hook, server, tmp_path):
         assert hook(event, cwd=tmp_path, prompt="Use tabs.", **WRITE) == (0, {})
 
 
+def test_the_sessions_project_rules_wherever_its_agent_changes_to(hook, server, root, project, tmp_path):
+    hook("UserPromptSubmit", prompt=RULE)
+    path = {**WRITE, "tool_input": {"file_path": str(project / "requirements.txt"), "content": "x"}}
+    away = {"CLAUDE_PROJECT_DIR": str(project)}
+    assert decision(hook("PreToolUse", cwd=tmp_path, environ=away, **path)[1]) == "deny"
+
+
 def test_where_nothing_can_be_written_the_host_goes_on(hook, root, place, tmp_path):
     away = {"AGENTX_STATE_DIR": "/proc/nonexistent", "AGENTX_RUNTIME_DIR": "/proc/nonexistent"}
-    assert hook("UserPromptSubmit", environ=away, prompt=RULE)[0] == 0
+    status, answer = hook("UserPromptSubmit", environ=away, prompt=RULE)
+    assert status == 0
+    assert "will not be remembered" in answer["systemMessage"]
     assert hook("PreToolUse", environ=away, **WRITE)[0] == 0
 
 

@@ -16,6 +16,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     UserMessageSent,
 )
+from agentx.synthesis.memory.checks import FollowUpCheck, ProgramCheck
 from tests.agentx.hosts.conftest import context, decision
 
 PYTEST = {"command": "python -m pytest -q"}
@@ -112,6 +113,25 @@ def test_files_that_a_command_changed_are_recorded_after_it(session, ws, project
     claude.call("Bash", command, result=PASSED, do=lambda: (project / "src" / "rate.txt").write_text("3\n"))
     (changed,) = facts(ws, ArtifactChanged)[1:]  # the first is the project itself
     assert [change.path for change in changed.data.changes] == ["src/rate.txt"]
+
+
+def test_what_a_command_changed_beyond_its_words_is_recorded_at_the_end_of_the_turn(session, ws, project):
+    claude = session()
+    claude("UserPromptSubmit", prompt="Generate the tables.")
+    made = project / "src" / "tables.txt"
+    claude.call("Bash", {"command": "make tables"}, result=PASSED, do=lambda: made.write_text("1\n"))
+    assert len(facts(ws, ArtifactChanged)) == 1  # the project itself
+    claude("Stop", stop_hook_active=False, last_assistant_message="They are there.")
+    assert [change.path for change in facts(ws, ArtifactChanged)[-1].data.changes] == ["src/tables.txt"]
+
+
+def test_what_a_hook_said_is_not_the_users_when_the_host_sends_it_on(session, ws):
+    gemini = session("gemini-cli")
+    gemini("BeforeAgent", prompt="Never mention Elon Musk. Draft the outlook.")
+    answer = gemini("AfterAgent", prompt_response="Elon Musk will decide.", stop_hook_active=False)
+    assert answer["decision"] == "deny"
+    gemini("BeforeAgent", prompt=answer["reason"])
+    assert len(facts(ws, UserMessageSent)) == 1
 
 
 def test_a_failing_test_stays_in_front_until_it_passes(session):
@@ -341,3 +361,31 @@ class SettlingHost(ClaudeCode):
         action = super().read(payload, environ)
         action.settles = True
         return action
+
+
+def test_a_command_that_a_rule_demands_at_the_end_is_demanded_and_no_program_is_run(session, ws, project):
+    claude = session()
+    ws.remember(
+        "constraint", "Run make generate after changes.", checks=[FollowUpCheck(command="make generate")]
+    )
+    ws.remember("constraint", "It must build.", checks=[ProgramCheck(command="touch built")])
+    claude("UserPromptSubmit", prompt="Add the rate.")
+    path = project / "src" / "rate.py"
+    claude.call(
+        "Write", {"file_path": str(path), "content": "r = 1\n"}, do=lambda: path.write_text("r = 1\n")
+    )
+    answer = claude("Stop", stop_hook_active=False, last_assistant_message="The rate is there.")
+    assert answer["decision"] == "block"
+    assert "make generate" in answer["reason"]
+    assert not (project / "built").exists()
+    claude.call("Bash", {"command": "make generate"}, result=PASSED)
+    assert claude("Stop", stop_hook_active=True, last_assistant_message="Generated.") == {}
+
+
+def test_an_answer_that_the_host_reports_before_the_stop_is_checked(session):
+    cursor = session("cursor")
+    cursor("beforeSubmitPrompt", prompt="Never mention Elon Musk. Draft the outlook.")
+    cursor("afterAgentResponse", text="Elon Musk will decide.")
+    answer = cursor("stop", status="completed", loop_count=0)
+    assert "Never mention Elon Musk." in answer["followup_message"]
+    assert cursor("stop", status="completed", loop_count=1) == {}
