@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import agentx
 from agentx import Workspace
 from tests.figures import Figure
 
@@ -56,7 +57,7 @@ def commands(scratch: Path, scale: Scale) -> Iterator[Figure]:
         **os.environ,
         "AGENTX_CACHE_DIR": str(scratch / "no-models"),
         "AGENTX_STATE_DIR": str(scratch / "state"),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(Path(agentx.__file__).parents[1]),  # the revision that is measured
     }
     environ.pop("PYTHONDONTWRITEBYTECODE", None)
     lines = ["--version", *_WARM]
