@@ -22,6 +22,8 @@ _CHECKED = 4
 _MOST = 5_000
 """Maximum number of patterns; a cache that would have more is begun again."""
 
+_plainly = re.compile  # before anybody puts another function in its place
+
 _Kept = tuple[int, bytes, int, dict[str, int], tuple[str | None, ...]]
 
 
@@ -46,11 +48,11 @@ class PatternCache:
             if _checksum(content[_CHECKED:]) == content[:_CHECKED]:
                 self._known = marshal.loads(content[_CHECKED:])  # noqa: S302 - of this user's cache, as `.pyc` files
 
-    def compile(self, pattern: str, flags: int = 0) -> re.Pattern[str]:
-        """Return a compiled pattern, as :func:`re.compile` does."""
+    def compile(self, pattern: Any, flags: int = 0) -> re.Pattern[Any]:
+        """Return a compiled pattern, as :func:`re.compile` does; only those of text are kept."""
         flags = int(flags)
-        if self._path is None:
-            return re.compile(pattern, flags)
+        if self._path is None or type(pattern) is not str or flags & re.DEBUG:
+            return _plainly(pattern, flags)
         try:
             kept = self._known.get((pattern, flags))
             if kept is None:
@@ -59,7 +61,7 @@ class PatternCache:
             return _loaded(pattern, kept)
         except (AttributeError, ImportError, TypeError, RuntimeError, KeyError):  # other insides
             self._path = None
-            return re.compile(pattern, flags)
+            return _plainly(pattern, flags)
 
     def save(self) -> None:
         """Keep what was compiled since; a directory that cannot be written is left alone."""

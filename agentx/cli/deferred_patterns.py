@@ -15,20 +15,23 @@ from agentx.storage.pattern_cache import PATTERNS
 
 @contextmanager
 def deferred_patterns() -> Iterator[None]:
-    """Let the modules of this package that are imported meanwhile compile their patterns at first use."""
-    compiled = re.compile
+    """Let the modules of this package that are imported meanwhile compile their patterns at first use.
+
+    Those of other packages take theirs from the cache.
+    """
+    compiles = re.compile
 
     def compile(pattern: Any, flags: int = 0) -> Any:  # noqa: A001 - it takes the place of `re.compile`
         caller = sys._getframe(1)  # noqa: SLF001 - documented
         if caller.f_code.co_name == "<module>" and caller.f_globals["__name__"].startswith("agentx."):
             return _Deferred(pattern, flags)
-        return compiled(pattern, flags)
+        return PATTERNS.compile(pattern, flags)
 
     re.compile = compile
     try:
         yield
     finally:
-        re.compile = compiled
+        re.compile = compiles
 
 
 class _Deferred:
@@ -38,8 +41,7 @@ class _Deferred:
         self._source = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        pattern, flags = self._source
-        found = PATTERNS.compile(pattern, flags) if isinstance(pattern, str) else re.compile(pattern, flags)
+        found = PATTERNS.compile(*self._source)
         for method in _METHODS:
             self.__dict__[method] = getattr(found, method)
         return getattr(found, name)

@@ -93,7 +93,7 @@ def _by_turns(
 
     def call(line: str) -> None:
         subprocess.run(
-            calls[line], cwd=root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            calls[line], cwd=root, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=True
         )
 
     for line in calls:

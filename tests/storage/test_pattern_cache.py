@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from agentx.storage import pattern_cache
 from agentx.storage.pattern_cache import PatternCache
 
 PATTERNS = [
@@ -67,10 +68,14 @@ def test_a_directory_that_cannot_be_written_changes_nothing(tmp_path):
 def test_an_interpreter_with_other_insides_compiles_as_always(tmp_path, monkeypatch):
     cache = opened(tmp_path)
     monkeypatch.delattr(re._compiler, "_code")
-    monkeypatch.setattr(re, "compile", lambda pattern, flags: (pattern, flags))
+    monkeypatch.setattr(pattern_cache, "_plainly", lambda pattern, flags: (pattern, flags))
     assert cache.compile("a", 2) == ("a", 2)
 
 
 def test_a_pattern_that_is_wrong_is_refused_as_always(tmp_path):
     with pytest.raises(re.error):
         opened(tmp_path).compile("(", 0)
+
+
+def test_patterns_of_bytes_are_compiled_as_always(tmp_path):
+    assert opened(tmp_path).compile(rb"a+").findall(b"aab") == [b"aa"]
