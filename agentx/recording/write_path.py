@@ -648,10 +648,10 @@ class WritePath:
         events are durable on return.
 
         Args:
-            plan: Called under the lock. Returns events, and the last content of each file that they change. The
-                events are without secrets (:func:`agentx.storage.secrets.redaction.clean_draft`), their keys
-                are not in the history, and the contents that they name are stored. It has recorded what the
-                user did to these files.
+            plan: Called under the lock. Returns events, and the last content of each file that they change.
+                The events are without secrets (:func:`agentx.storage.secrets.redaction.clean_draft`), their
+                keys are not in the history, and the contents that they name are stored. It has recorded what
+                the user did to these files.
 
         Raises:
             WriteFailed: The disk refused; nothing was recorded and the files are unchanged.
