@@ -31,6 +31,7 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
     """
     try:
         with needs(TELEMETRY):
+            import opentelemetry.sdk  # noqa: F401, PLC0415 - the API alone, which mcp brings, reports nothing
             from opentelemetry import metrics as meters  # noqa: PLC0415 - an extra
             from opentelemetry import trace  # noqa: PLC0415
     except ExtraMissing:
