@@ -30,11 +30,13 @@ class OpenWorkspace:
         workspace: The workspace.
         users: Number of requests that use it now.
         used: ``time.monotonic()`` of the latest use.
+        turn: Held by a request whose steps must not mix with those of another of its kind, such as a hook.
     """
 
     def __init__(self, root: Path, settings: Settings) -> None:
         self.workspace = Workspace.open(root, settings=settings)
         self.users = 0
+        self.turn = threading.Lock()
         self.used = time.monotonic()
         self._seen = _surroundings(root, settings)
 

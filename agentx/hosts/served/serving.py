@@ -79,13 +79,9 @@ def hook(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, str]
     if not isinstance(key, str) or not key:
         raise Refused(PARAMS, "`key` is a text that makes the event idempotent.")
     environ = call.peer.environ
-    with call.workspace(params) as found:
-
-        def act() -> dict[str, str]:
-            call.check()
-            return respond(found.workspace, action, key, environ)
-
-        return found.write(act)
+    with call.workspace(params) as found, found.turn:
+        call.check()
+        return respond(found.workspace, action, key, environ)
 
 
 def in_process(workspace: str, given: dict[str, Any], key: str) -> dict[str, str]:
