@@ -1,4 +1,4 @@
 """The server: one resident process of a user, which keeps workspaces open and answers on a Unix socket.
 
-May import: agentx, cli, client, config, core, quality, settings, storage, synthesis, workspace.
+May import: agentx, cli, client, config, core, policy, quality, settings, storage, synthesis, workspace.
 """

@@ -13,6 +13,7 @@ from agentx.cli.forward import served
 from agentx.cli.in_process import carry_out
 from agentx.cli.terminal import Caller, NotServed, Terminal
 from agentx.core import layout
+from agentx.policy import hook_checks
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.settings import RUN, Settings, read_settings
@@ -113,6 +114,7 @@ def _taken(call: ServedCall, folder: Path, settings: Settings) -> Iterator[Works
         try:
             yield ws
         finally:
+            hook_checks.refresh(ws.engine)
             notes.clear()  # they were shown to the client
 
 

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from agentx.config import FILE as CONFIG
+from agentx.policy import hook_checks
 from agentx.server.mounts import require_local
 from agentx.settings import Settings
 from agentx.workspace import Workspace
@@ -67,6 +68,7 @@ class OpenWorkspace:
                 done.set_result(job())
             except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
                 done.set_exception(error)
+            hook_checks.refresh(self.workspace.engine)
 
         self.waiting += 1
         self._jobs.put(run)
