@@ -31,7 +31,7 @@ from agentx.memory.check_writing import WrittenChecks
 from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
 from agentx.memory.settling import Settlement, Unsettled
-from agentx.policy import approvals
+from agentx.policy import approvals, hook_checks
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
 from agentx.rule_files.exporting import Exported, export
@@ -742,6 +742,7 @@ class Workspace:
     def flush(self) -> None:
         """End a turn: commit what is pending, update Git's index, and release its lock."""
         self.engine.write_path.flush()
+        hook_checks.refresh(self.engine)
 
     @contextlib.contextmanager
     def watching(self, failed: Callable[[Exception], object] | None = None) -> Iterator[Watcher]:

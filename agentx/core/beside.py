@@ -11,3 +11,6 @@ BESIDE = f"{FOLDER}/workspace"
 
 ARTIFACTS = "../.."
 """The project, relative to the workspace."""
+
+HOOK_CHECKS = "hook-checks.json"
+"""Name of the file with the checks that hooks apply by themselves, in the cache directory of a workspace."""

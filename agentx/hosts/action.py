@@ -28,7 +28,7 @@ MOST_PROMPT = 1_000_000
 
 _FIELDS = (
     *("host", "event", "moment", "session", "agent", "cwd", "kind", "tool", "call", "text", "output"),
-    *("source", "transcript", "model"),
+    *("sharing", "source", "transcript", "model"),
 )
 
 
@@ -45,6 +45,7 @@ class HostAction:
         session: The host's id of the session.
         agent: The host's id of the subagent; empty for the main agent.
         cwd: Working directory of the session.
+        sharing: Project of the session, if the workspace is that of another one; empty otherwise.
         kind: One of :data:`KINDS`; empty without a tool.
         tool: The host's name of the tool.
         call: The host's id of the call.
@@ -79,6 +80,7 @@ class HostAction:
     session: str
     agent: str
     cwd: str
+    sharing: str
     kind: str
     tool: str
     call: str

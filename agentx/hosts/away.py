@@ -1,7 +1,7 @@
 """What a hook does while the server does not answer: compiled checks from a file, and a spool.
 
 The checks are those parts of rules that text, paths and command lines alone decide; the engine writes them
-(:mod:`agentx.hosts.served.local_checks`). The spool has one file for each event, with names that sort in the
+(:mod:`agentx.policy.hook_checks`). The spool has one file for each event, with names that sort in the
 order of events. The server records and removes them at its next request.
 
 Loads next to nothing: each hook of a host is a new process.
@@ -12,6 +12,7 @@ import os
 import re
 import time
 
+from agentx.core.beside import HOOK_CHECKS
 from agentx.hosts.action import AFTER, BEFORE, DELETE, EDIT, PROMPT, SHELL, WRITE, HostAction, HostReply
 from agentx.hosts.place import read_plain, spool
 
@@ -20,12 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-CHECKS = "hook-checks.json"
-"""Name of the file with compiled checks, in the cache directory of the workspace."""
-
 SAID = "said-"
 """Beginning of the names of files that say that a session was told about a server that is away."""
 
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _MOST_CHECKS = 4 << 20
 _MOST_SPOOLED = 20_000
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
@@ -50,7 +49,7 @@ def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key
     action.unasked = True
     checks = read_checks(workspace)
     reply = check(action, checks) if action.moment == BEFORE else HostReply()
-    kept = action.moment != BEFORE or bool(reply.decision)
+    kept = action.moment != BEFORE or reply.decision == "deny"
     spooled = _keep(action, workspace, environ, key) if kept else True
     if _told_first(action, workspace, environ):
         number = len(checks.get("checks", ()))
@@ -78,7 +77,7 @@ def check(action: HostAction, checks: "Mapping[str, Any]") -> HostReply:
 def read_checks(workspace: str) -> "dict[str, Any]":
     """Return the compiled checks of a workspace; none if the engine has not written them."""
     try:
-        found = json.loads(read_plain(f"{workspace}/.agentx/{CHECKS}", _MOST_CHECKS))
+        found = json.loads(read_plain(f"{workspace}/.agentx/{HOOK_CHECKS}", _MOST_CHECKS))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) and found.get("v") == 1 else {}
@@ -92,16 +91,27 @@ def _breaks(one: "Mapping[str, Any]", action: HostAction, root: str) -> bool:
         if one["kind"] == "command":
             return any(_breaks_command(one, words) for words in commands(command))
         return one["kind"] == "text" and "commands" in one["places"] and _found(one, command)
-    path = _relative(action, root)
-    if action.kind not in (WRITE, EDIT, DELETE) or path is None or not _about(one, path):
+    if action.kind not in (WRITE, EDIT, DELETE):
         return False
+    about = [(path, doing) for path, doing in _targets(action, root) if _about(one, path)]
     if one["kind"] == "path":
-        exists = os.path.exists(f"{root}/{path}")
-        doing = "delete" if action.kind == DELETE else "change" if exists else "create"
-        return doing in one["actions"]
+        return any(doing in one["actions"] for _, doing in about)
     if one["kind"] != "text" or "files" not in one["places"]:
         return False
-    return any(_found(one, text) for text in _written(action))
+    return bool(about) and any(_found(one, text) for text in _written(action))
+
+
+def _targets(action: HostAction, root: str) -> "Iterator[tuple[str, str]]":
+    """Yield the files that a call changes, relative to the artifacts, and what it does to each."""
+    given = action.arguments.get("path")
+    named = [(given, "delete" if action.kind == DELETE else "")] if isinstance(given, str) else []
+    patch = action.arguments.get("patch")
+    marks = _PATCHED.finditer(patch) if isinstance(patch, str) else ()
+    named += [(found[2], "delete" if found[1] == "Delete" else "") for found in marks]
+    for place, doing in named:
+        path = _relative(place, action, root)
+        if path is not None:
+            yield path, doing or ("change" if os.path.exists(f"{root}/{path}") else "create")
 
 
 def _written(action: HostAction) -> "Iterator[str]":
@@ -122,15 +132,15 @@ def _about(one: "Mapping[str, Any]", path: str) -> bool:
     return included and not any(re.search(pattern, name) for pattern in one["exceptions"])
 
 
-def _relative(action: HostAction, root: str) -> "str | None":
-    """Return the path that a call writes, relative to the artifacts; ``None`` if it is elsewhere."""
-    path = action.arguments.get("path")
-    if not isinstance(path, str) or not path or "\0" in path or not root:
+def _relative(path: str, action: HostAction, root: str) -> "str | None":
+    """Return a path relative to the artifacts, or to the project that shares them; ``None`` if elsewhere."""
+    if not path or "\0" in path or not root:
         return None
     whole = os.path.normpath(os.path.join(action.cwd or root, path))
     for place in (whole, os.path.realpath(whole)):
-        if place.startswith(f"{root}/"):
-            return place[len(root) + 1 :]
+        for folder in (action.sharing, root):
+            if folder and place.startswith(f"{folder}/"):
+                return place[len(folder) + 1 :]
     return None
 
 

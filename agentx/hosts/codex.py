@@ -60,7 +60,6 @@ class Codex(Host):
     tools = _TOOLS
     asks = False
     folder = ".codex", "CODEX_HOME"
-    preamble = "CODEX_ENV_FILE", "CLAUDE_ENV_FILE"
     user_file = "hooks.json"
     project_file = ".codex/hooks.json"
     enable = (

@@ -84,7 +84,7 @@ def main(arguments: "list[str]") -> int:
     try:
         printed, status = respond(host, _stdin(), place.environment(), settles=SETTLE in arguments)
     except Exception:  # noqa: BLE001 - whatever it is, the host goes on
-        printed, status = "", 0
+        printed, status = host.write(HostAction(host=host.name), HostReply())
     try:
         data = printed.encode()
         while data:
@@ -125,7 +125,9 @@ def respond(
 def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> HostReply:
     # The session's project rules, wherever its agent changes to.
     project = environ.get(host.project_variable) if host.project_variable else ""
-    workspace = (project and workspace_of(project, environ)) or workspace_of(action.cwd or ".", environ)
+    workspace, action.sharing = workspace_of(project, environ) if project else ("", "")
+    if not workspace:
+        workspace, action.sharing = workspace_of(action.cwd or ".", environ)
     if not workspace:
         return HostReply()
     try:  # noqa: SIM105 - contextlib would have to be loaded

@@ -21,8 +21,10 @@ _MOST_LINK = 10_000
 _KIND, _REGULAR = 0o170000, 0o100000
 
 
-def workspace_of(start: str, environ: "Mapping[str, str]") -> str:
-    """Return the workspace of a project: beside it, around it, or the one that it was given; empty for none.
+def workspace_of(start: str, environ: "Mapping[str, str]") -> "tuple[str, str]":
+    """Return the workspace of a project, and the project if it shares that of another one; empty for none.
+
+    It is beside the project, around it, or the one that the project was given.
 
     Args:
         start: Where the host works; the directories above are searched as well, the nearest first.
@@ -34,14 +36,14 @@ def workspace_of(start: str, environ: "Mapping[str, str]") -> str:
     while True:
         beside = f"{folder}/{BESIDE}"
         if os.path.exists(f"{beside}/history.jsonl"):
-            return beside
+            return beside, ""
         if os.path.exists(f"{folder}/history.jsonl") and os.path.exists(f"{folder}/.git"):
-            return folder
+            return folder, ""
         if given and (linked := _linked(folder, environ)):
-            return linked
+            return linked, folder
         above = os.path.dirname(folder)
         if above == folder:
-            return ""
+            return "", ""
         folder = above
 
 

@@ -60,7 +60,13 @@ def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any]) -> tuple[str, .
     """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
     given, command = _plain(arguments), located_command(artifacts, arguments)
     changed = [one.path for one in effects(command)] if command else []
-    named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed)
+    patched = [
+        mark["name"] or mark["to"] or mark["unified"]
+        for text in arguments.values()
+        if isinstance(text, str)
+        for mark in _PATCH.finditer(text)
+    ]
+    named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed, *patched)
     return tuple(dict.fromkeys(path for value in named for path in _artifacts(artifacts, value)))
 
 

@@ -1,4 +1,5 @@
 """The server: one resident process of a user, which keeps workspaces open and answers on a Unix socket.
 
-May import: agentx, cli, client, config, core, mcp, quality, settings, storage, synthesis, workspace.
+May import: agentx, cli, client, config, core, mcp, policy, quality, settings, storage, synthesis,
+workspace.
 """

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentx.config import FILE as CONFIG
+from agentx.policy import hook_checks
 from agentx.server.mounts import require_local
 from agentx.settings import Settings
 from agentx.workspace import Workspace
@@ -37,6 +38,7 @@ class OpenWorkspace:
         self.workspace = Workspace.open(root, settings=settings)
         self.users = 0
         self.turn = threading.Lock()
+        self._checked = -1
         self.used = time.monotonic()
         self._seen = _surroundings(root, settings)
 
@@ -49,6 +51,13 @@ class OpenWorkspace:
         if self.workspace.engine.write_path.read_only:
             return True
         return _surroundings(self.workspace.root, self.workspace.settings) != self._seen
+
+    def refresh_checks(self) -> None:
+        """Write the checks that hooks apply by themselves, if something was recorded since."""
+        known = self.workspace.engine.log.state.seq
+        if known != self._checked:
+            self._checked = known
+            hook_checks.refresh(self.workspace.engine)
 
     def close(self) -> None:
         """Close the workspace; an error is logged."""
@@ -84,6 +93,7 @@ class Pool:
         try:
             yield found
         finally:
+            found.refresh_checks()
             with self._lock:
                 found.users -= 1
                 found.used = time.monotonic()

@@ -330,9 +330,8 @@ class ArtifactChanged(ChangesFiles, frozen=True):
     """Files in ``artifacts/`` were changed by someone other than the engine: a person, an editor, Git.
 
     Attributes:
-        noticed: What triggered the check (``open``, ``write``, ``scan``, ``watch``, ``import``), or where in
-        Git it
-            was found: ``git`` for a commit, ``index`` for staged content, ``stash``.
+        noticed: What triggered the check (``open``, ``write``, ``scan``, ``watch``, ``import``, ``hook``), or
+            where in Git it was found: ``git`` for a commit, ``index`` for staged content, ``stash``.
     """
 
     changes: tuple[FileChange, ...]

@@ -77,6 +77,7 @@ class SentAction(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     agent: str = ""
     cwd: str = ""
+    sharing: str = ""
     kind: str = ""
     tool: str = ""
     call: str = ""
@@ -404,7 +405,7 @@ class Responder:
             self._record(self._executed(status))
         else:
             self._record_edits(paths, status)
-        if action.kind == SHELL and not looks_only(self._command()):
+        if action.kind == SHELL and not (action.sharing or looks_only(self._command())):
             memory.unseen = True
             self.ws.engine.edits.record(self._paths(arguments), noticed="hook")
         return {}
@@ -472,17 +473,28 @@ class Responder:
 
     def _arguments(self) -> dict[str, Any]:
         """Return the arguments with paths as they lead from the session's directory."""
-        found, cwd = dict(self.action.arguments), self.action.cwd
+        found = dict(self.action.arguments)
         path = found.get("path")
-        if isinstance(path, str) and path and cwd:
-            found["path"] = os.path.join(cwd, path)
-        if self.action.kind == SHELL and cwd:
-            found["cwd"] = os.path.join(cwd, str(found.get("cwd") or ""))
+        if isinstance(path, str) and path:
+            found["path"] = self._placed(path)
+        if self.action.kind == SHELL and self.action.cwd:
+            found["cwd"] = self._placed(str(found.get("cwd") or ""))
         return found
 
+    def _placed(self, path: str) -> str:
+        """Return a path as it leads from the session's directory.
+
+        In a project that shares the memory of another, it is the same place in that one: rules hold for both.
+        """
+        place, own = os.path.join(self.action.cwd, path), self.action.sharing
+        whole = os.path.normpath(place)
+        if own and (whole == own or whole.startswith(f"{own}/")):
+            return f"{self.ws.artifacts}{whole[len(own) :]}"
+        return place
+
     def _paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the artifacts that a call changes."""
-        return self.ws.gates.paths_of(arguments)
+        """Return the artifacts that a call changes; none in a project that shares the memory of another."""
+        return () if self.action.sharing else self.ws.gates.paths_of(arguments)
 
     def _recorded_arguments(self) -> dict[str, Any]:
         given = self.action.arguments

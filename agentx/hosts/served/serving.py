@@ -30,8 +30,8 @@ from agentx.hosts.action import (
 from agentx.hosts.away import SAID
 from agentx.hosts.hook import WARM
 from agentx.hosts.place import read_plain, spool
-from agentx.hosts.served import local_checks
 from agentx.hosts.served.responses import Responder, SentAction, SessionMemory
+from agentx.policy import hook_checks
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.settings import read_settings
@@ -97,7 +97,7 @@ def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[s
     """Record what was spooled, then act on an action and return the reply."""
     _drain(ws, environ)
     reply = _respond(ws, action, key)
-    local_checks.refresh(ws.engine)
+    hook_checks.refresh(ws.engine, make=True)
     return reply
 
 

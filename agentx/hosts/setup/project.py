@@ -21,7 +21,7 @@ def project_root(start: Path) -> Path:
 
 def known_workspace(project: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the workspace that hooks in a project use; ``None`` if it has none."""
-    found = workspace_of(str(project), environ)
+    found, _ = workspace_of(str(project), environ)
     return Path(found) if found else None
 
 

@@ -53,11 +53,13 @@ class HostSession:
             "transcript_path": str(project.parent / "log.jsonl"),
         }
         self.calls = itertools.count(1)
+        self.sharing = ""
 
     def __call__(self, event, **fields):
         """Call one hook; return what the host is given: its decoded standard output."""
         payload = {**self.base, "hook_event_name": event, **fields}
         action = self.host.read(payload, {})
+        action.sharing = self.sharing
         sent = msgspec.convert(action.as_dict(), SentAction)
         reply = respond(
             self.ws, sent, f"key-{next(NUMBERS)}", {"AGENTX_STATE_DIR": str(self.project.parent / "st")}

@@ -14,6 +14,8 @@ import pytest
 
 from agentx import Workspace
 from agentx.client.client import Client, RequestFailed
+from agentx.core.beside import HOOK_CHECKS
+from agentx.core.cache_dir import CACHE
 from agentx.hosts.host import HOSTS
 from agentx.hosts.place import spool
 from agentx.hosts.setup.project import make_beside
@@ -136,6 +138,15 @@ def test_a_server_that_is_stopped_delays_a_hook_no_longer_than_its_limit(hook, s
         one.call("server.stop")
     server.wait(LIMIT_S)
     assert said(root, tmp_path, place) == [RULE, "Second.", "Third."]
+
+
+def test_the_compiled_checks_follow_what_the_user_does_elsewhere(hook, client, root):
+    hook("UserPromptSubmit", prompt=RULE)
+    place = root / CACHE / HOOK_CHECKS
+    assert "legacy" not in place.read_text()
+    client.call("say", workspace=str(root), text="Do not touch anything in the legacy/ folder.")
+    client.call("flush", workspace=str(root))  # after what follows the answer
+    assert "legacy" in place.read_text()
 
 
 def test_a_stale_socket_is_no_server(hook, root, place):

@@ -5,9 +5,14 @@ import subprocess
 
 import pytest
 
+from agentx.core.beside import HOOK_CHECKS
+from agentx.core.cache_dir import CACHE
+from agentx.hosts.action import HostAction
+from agentx.hosts.away import check
 from agentx.hosts.claude_code import ClaudeCode
 from agentx.hosts.served.responses import SentAction
 from agentx.hosts.served.serving import respond
+from agentx.policy.hook_checks import compiled
 from agentx.storage.events.types import (
     AgentMessageSent,
     ArtifactChanged,
@@ -16,7 +21,7 @@ from agentx.storage.events.types import (
     ToolCallExecuted,
     UserMessageSent,
 )
-from agentx.synthesis.memory.checks import FollowUpCheck, ProgramCheck
+from agentx.synthesis.memory.checks import CommandCheck, FollowUpCheck, PathCheck, ProgramCheck
 from tests.agentx.hosts.conftest import context, decision
 
 PYTEST = {"command": "python -m pytest -q"}
@@ -93,6 +98,40 @@ def test_an_edit_is_an_artifact_by_its_agent(session, ws, project):
     assert call.actor == "agent:claude-code"
     assert ws.engine.git.repo.read_blob(call.data.changes[0].after) == b"def pay():\n    return 2\n"
     assert "old" not in call.data.arguments
+
+
+def test_a_patch_is_an_edit_of_the_files_that_it_names(session, ws, project):
+    codex = session("codex")
+    codex("UserPromptSubmit", prompt="Never create a requirements.txt file. Double it.")
+    patch = "*** Begin Patch\n*** Add File: {}\n+flask\n*** End Patch"
+    named = {"tool_name": "apply_patch", "tool_use_id": "call_1"}
+    denied, _ = decision(
+        codex("PreToolUse", **named, tool_input={"command": patch.format("requirements.txt")})
+    )
+    assert denied == "deny"
+    given = {**named, "tool_input": {"command": patch.format("src/rate.txt")}}
+    assert decision(codex("PreToolUse", **given))[0] == ""
+    (project / "src" / "rate.txt").write_text("flask\n")
+    codex("PostToolUse", **given, tool_response="Success.")
+    made = facts(ws, ToolCallExecuted)[-1]
+    assert [change.path for change in made.data.changes] == ["src/rate.txt"]
+    assert made.actor == "agent:codex"
+
+
+def test_rules_hold_in_a_project_that_shares_the_memory_and_its_files_are_no_artifacts(session, ws, project):
+    other = project.parent / "second"
+    (other / "src").mkdir(parents=True)
+    claude = session()
+    claude("UserPromptSubmit", prompt="Never create a requirements.txt file. Double it.")
+    claude.base["cwd"] = str(other)
+    claude.sharing = str(other)
+    denied, _ = decision(claude.call("Write", {"file_path": f"{other}/requirements.txt", "content": "x"}))
+    assert denied == "deny"
+    denied, _ = decision(claude.call("Bash", {"command": "echo flask > requirements.txt"}))
+    assert denied == "deny"
+    path = other / "src" / "pay.py"
+    claude.call("Write", {"file_path": str(path), "content": "x"}, do=lambda: path.write_text("x"))
+    assert facts(ws, ToolCallExecuted)[-1].data.changes == ()
 
 
 def test_what_the_user_changed_before_is_not_the_agents(session, ws, project):
@@ -389,3 +428,41 @@ def test_an_answer_that_the_host_reports_before_the_stop_is_checked(session):
     answer = cursor("stop", status="completed", loop_count=0)
     assert "Never mention Elon Musk." in answer["followup_message"]
     assert cursor("stop", status="completed", loop_count=1) == {}
+
+
+def test_the_compiled_checks_follow_the_memory(session, ws, project):
+    claude = session()
+    claude("UserPromptSubmit", prompt="Never create a requirements.txt file.")
+    place = ws.root / CACHE / HOOK_CHECKS
+
+    def decisions(path):
+        written = HostAction(kind="write", cwd=str(project), arguments={"path": path, "content": "x"})
+        return check(written, json.loads(place.read_bytes())).decision
+
+    assert decisions("requirements.txt") == decisions("api/Requirements.txt") == "deny"
+    ws.remember("constraint", "Never touch the legacy folder.", checks=[PathCheck(paths=("legacy/**",))])
+    ws.flush()
+    assert decisions("legacy/a.py") == "deny"
+    for item in ws.memory("constraint"):
+        ws.retire(item.id)
+    ws.flush()
+    assert decisions("legacy/a.py") == decisions("requirements.txt") == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "decided"),
+    [
+        ("git push --force", "deny"),
+        ("cd api && sudo git push -uf origin main", "deny"),
+        ("GIT_TRACE=1 git push origin main --force; ls", "deny"),
+        ("git push", ""),
+        ("echo git push --force", ""),
+        ("git pull --force", ""),
+        ("git push 'unclosed", ""),
+    ],
+)
+def test_a_command_is_checked_without_the_engine(command, decided, ws):
+    rule = CommandCheck(programs=("git push",), forbidden_flags=("--force", "-f"))
+    ws.remember("constraint", "Never force a push.", checks=[rule])
+    found = compiled(ws.engine.checked(), str(ws.artifacts))
+    assert check(HostAction(kind="shell", arguments={"command": command}), found).decision == decided

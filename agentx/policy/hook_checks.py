@@ -5,6 +5,7 @@ checks that need a parser, an index or the conversation: of structure, decorator
 topics and runs.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +13,10 @@ from typing import Any
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from agentx.core.beside import HOOK_CHECKS
 from agentx.core.cache_dir import CACHE
 from agentx.engine.engine import Engine
-from agentx.hosts.away import CHECKS
+from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.synthesis.memory.checks import BaseCheck, CommandCheck, PathCheck, TextCheck
 from agentx.synthesis.memory.items import MemoryItem, checks_of
@@ -25,15 +27,21 @@ _MOST_TEXT = 300
 """Characters of a rule that a denial quotes."""
 
 
-def refresh(engine: Engine) -> None:
-    """Write the file again if the checks changed; a cache that cannot be written stays as it is."""
-    content = json.dumps(compiled(engine.checked(), str(engine.artifacts.root))).encode()
-    place = engine.root / CACHE / CHECKS
-    try:
-        if not nofollow.is_file(place) or nofollow.read(place) != content:
+def refresh(engine: Engine, *, make: bool = False) -> None:
+    """Write the file again if the checks changed; a cache that cannot be written stays as it is.
+
+    Args:
+        engine: The workspace's engine.
+        make: Whether to make the file if hooks have not been used here before.
+    """
+    place = engine.root / CACHE / HOOK_CHECKS
+    with contextlib.suppress(AgentXError, OSError):
+        there = nofollow.is_file(place)
+        if not (there or make):
+            return
+        content = json.dumps(compiled(engine.checked(), str(engine.artifacts.root))).encode()
+        if not there or nofollow.read(place) != content:
             nofollow.write(place, content)
-    except OSError:
-        pass
 
 
 def compiled(items: Iterable[MemoryItem], root: str) -> dict[str, Any]:
