@@ -105,7 +105,13 @@ class Synthesizer:
             with self._write_path.exclusive():
                 self.flush()
                 drafts, contents = plan()
+                if not drafts:
+                    return []
                 events = self._write_path.write_in_turn(drafts, contents, self._follow)
+                if self._taken > self._write_path.log.state.watermark:
+                    # Otherwise another process would read the last facts again, in a later state.
+                    (mark,) = _drafts((), "watermark", 1, self._taken, None)
+                    self._write_path.record([msgspec.structs.replace(mark, at=drafts[-1].at)])
                 self._taken = max(self._taken, self._write_path.log.state.seq)
         except BaseException:
             # What could not be made durable was taken back; its numbers will be given to other events.
