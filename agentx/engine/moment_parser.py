@@ -15,6 +15,7 @@ from agentx.storage.events.types import ArtifactChanged, Event
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.index.port import Filter
 from agentx.storage.log.history import told_already
+from agentx.synthesis.memory.conclusions import Concluded
 from agentx.synthesis.recall.retrieval import SearchHit
 from agentx.synthesis.state.state import State
 
@@ -85,7 +86,7 @@ def _at_time(log: RecordedLog, until: str, said: str) -> int:
     for event in log.history.read(on_damage=told_already):
         if event.at[: len(until)] <= until:
             found = event.seq
-        elif found:
+        elif found and not isinstance(event.data, Concluded):
             break  # events before the first that is early enough are later than an import that they precede
     if not found:
         raise NoSuchMoment(

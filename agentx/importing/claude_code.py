@@ -59,7 +59,9 @@ class _Reading:
     def entries(self, lines: Lines) -> Generator[Entry]:
         for line in lines:
             if line.value is None:
-                yield Aside(id=f"line {line.number}", sort="not JSON", text=line.text, known=False)
+                yield Aside(
+                    id=f"{self._session} line {line.number}", sort="not JSON", text=line.text, known=False
+                )
             else:
                 yield from self._record(line, line.value)
 

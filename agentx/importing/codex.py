@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agentx.importing.apply_patch import steps_of
 from agentx.importing.entries import (
     AgentWords,
     Aside,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 _REFUSED = ("exec command rejected by user", "patch rejected by user")
 """What the host answers to a call that the user denied; the output of a command stands behind a heading."""
 
+_ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 _SHELLS = frozenset(
     {"shell", "shell_command", "exec_command", "container.exec", "local_shell", "unified_exec"}
 )
@@ -258,3 +258,45 @@ def _patch(tool: str, arguments: dict[str, Any]) -> str:
 
 def _failed_patch(output: str) -> bool:
     return "verification failed" in output[:200] or output.startswith("Failed")
+
+
+def steps_of(patch: str) -> Iterator[FileStep]:
+    r"""Yield what a patch does to files; a moved file is only edited under its former name.
+
+    >>> patch = "*** Begin Patch\n*** Update File: a.py\n@@\n x = 1\n-y = 2\n+y = 3\n*** End Patch"
+    >>> [(step.path, step.old, step.new) for step in steps_of(patch)]
+    [('a.py', 'x = 1\ny = 2\n', 'x = 1\ny = 3\n')]
+    """
+    path, how = "", ""
+    lines: list[str] = []
+    for line in [*patch.splitlines(), "*** End Patch"]:
+        if not line.startswith("*** ") and line != "***" and not (how == "edited" and line.startswith("@@")):
+            lines.append(line)
+            continue
+        if line.startswith("*** End of File"):
+            continue
+        yield from _step(path, how, lines)
+        lines = []
+        for start, which in ((_ADD, "written"), (_DELETE, "removed"), (_UPDATE, "edited")):
+            if line.startswith(start):
+                path, how = line[len(start) :].strip(), which
+                break
+        else:
+            if not line.startswith(("@@", _MOVE)):
+                path = how = ""
+        if how == "removed":
+            yield FileStep(path=path, how="removed")
+            path = how = ""
+
+
+def _step(path: str, how: str, lines: list[str]) -> Iterator[FileStep]:
+    if not path or (how == "edited" and not lines):
+        return
+    if how == "written":
+        content = "".join(f"{line[1:]}\n" for line in lines if line.startswith("+"))
+        yield FileStep(path=path, how="written", content=content)
+    elif how == "edited":
+        old = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("+"))
+        new = "".join(f"{line[1:]}\n" for line in lines if not line.startswith("-"))
+        if old != new:
+            yield FileStep(path=path, how="edited", old=old, new=new)

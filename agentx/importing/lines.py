@@ -3,7 +3,9 @@
 import contextlib
 import gzip
 import io
+import json
 import re
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -19,6 +21,9 @@ MAX_LINE_BYTES = 32_000_000
 
 MAX_FILE_BYTES = 256_000_000
 """Maximum size of a transcript that is one JSON document."""
+
+UNREADABLE = (OSError, EOFError, UsageError, zlib.error)
+"""What reading a file can raise."""
 
 _KEPT = 2_000
 _MOST = 1e6
@@ -108,8 +113,12 @@ class Lines:
         for path in numbered(self.path):
             with nofollow.open_file(path) as file:
                 raw = file.read(MAX_LINE_BYTES + 1)
-            value = _parse(raw) if len(raw) <= MAX_LINE_BYTES else None
             self._take(raw)
+            if len(raw) > MAX_LINE_BYTES:
+                self.too_long += 1
+                self.records += 1
+                continue
+            value = _parse(raw)
             if value is None:
                 self.torn = True
                 return
@@ -117,12 +126,15 @@ class Lines:
             yield value
 
     def scan(self) -> str:
-        """Return the digest that reading it will give, without parsing it."""
+        """Return the digest that reading it will give, without parsing it; empty if it is damaged."""
         mark = blake2b(digest_size=16)
-        for part in numbered(self.path) if self.path.is_dir() else [self.path]:
-            with _open(part) as file:
-                while raw := file.read(_CHUNK):
-                    mark.update(raw)
+        try:
+            for part in numbered(self.path) if self.path.is_dir() else [self.path]:
+                with _open(part) as file:
+                    while raw := file.read(_CHUNK):
+                        mark.update(raw)
+        except UNREADABLE:
+            return ""
         return mark.hexdigest()
 
     def whole(self) -> str:
@@ -224,5 +236,8 @@ def as_json(value: Any) -> str:
     """Return a value as JSON text."""
     try:
         return msgspec.json.encode(value).decode()
-    except (ValueError, TypeError, RecursionError):
-        return repr(value)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # surrogates, numbers of many digits
+        try:
+            return json.dumps(value, default=str)
+        except (ValueError, RecursionError):
+            return "[nested too deeply]"

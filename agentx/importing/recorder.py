@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -26,8 +25,20 @@ from agentx.importing.entries import (
     Thought,
     UserWords,
 )
+from agentx.importing.event_parts import (
+    COMMAND_BYTES,
+    NAME,
+    bounded,
+    cut,
+    digest,
+    fitting,
+    labelled,
+    short,
+    whole,
+)
 from agentx.importing.imported_files import ImportedFiles, inside, name_of
 from agentx.importing.lines import Lines, as_json
+from agentx.recording.external_edits import chunks
 from agentx.recording.staging import Content, WriteFailed
 from agentx.storage.events.transcript_events import HostRecordKept, ModelUsage, TranscriptImported
 from agentx.storage.events.types import (
@@ -44,7 +55,8 @@ from agentx.storage.events.types import (
     changes_of,
 )
 from agentx.storage.log.history import told_already
-from agentx.storage.secrets.redaction import clean, clean_draft, clean_struct, clean_value
+from agentx.storage.secrets.redaction import clean, clean_draft, clean_struct
+from agentx.storage.text import plain
 from agentx.synthesis.model.prices import cost
 
 KEY = "import:"
@@ -60,10 +72,9 @@ PROJECT = "project"
 _PLAIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.\d+)?")
 """A universally unique id, which needs no search for secrets."""
 
-_NAME = 120
-_ARGUMENT = 400
-_ARGUMENTS = 4_000
-_COMMAND = 2_000
+_TYPES, _SESSIONS, _SHOWN = 15, 10, 500
+"""Bounds of the event of a whole file: types of records, sessions and models, characters of its name."""
+
 _Planned = tuple[Entry, str, datetime]
 
 
@@ -137,7 +148,7 @@ class Recorder:
             shown: The file's name in the record.
             began: The first time in it; empty if it has none.
         """
-        key = f"{KEY}{self._host}:file:{_digest(shown)}:{self._version}:"
+        key = f"{KEY}{self._host}:file:{digest(shown)}:{self._version}:"
         if self._engine.log.has_key(f"{key}{Lines(path).scan()}"):
             self.report.unchanged += 1
             return
@@ -145,14 +156,16 @@ class Recorder:
         file = _File(self._host, _time(began) or datetime.fromtimestamp(max(os.stat(path).st_mtime, 0), UTC))
         waiting: list[_Planned] = []
         size = 0
-        for entry in file.follow(read(lines)):
-            waiting.append((entry, _key(self._host, entry), file.at(entry)))
-            size += _size(entry)
-            if len(waiting) >= BATCH_ENTRIES or size >= BATCH_CHARACTERS:
-                self._write(waiting, file)
-                waiting, size = [], 0
-                self._done(lines.read_bytes)
-        self._write(waiting, file)
+        try:
+            for entry in file.follow(read(lines)):
+                waiting.append((entry, _key(self._host, entry), file.at(entry)))
+                size += _size(entry)
+                if len(waiting) >= BATCH_ENTRIES or size >= BATCH_CHARACTERS:
+                    self._write(waiting, file)
+                    waiting, size = [], 0
+                    self._done(lines.read_bytes)
+        finally:  # what could be read of a damaged file is kept
+            self._write(waiting, file)
         self.report.torn += lines.torn
         told = file.told(shown, lines)
         draft = Draft(data=told, actor=f"import:{self._host}", key=f"{key}{lines.digest}", at=file.last)
@@ -210,7 +223,8 @@ class Recorder:
             for draft in self._drafts(entry, key, at, file, files, places)
         ]
         file.unapplied += files.unapplied
-        return drafts, files.last
+        beside = self._engine.log.find([one for one in drafts if one.key not in fresh])
+        return [one for one in drafts if one.key not in beside], files.last
 
     def _place(self, step: FileStep, file: "_File") -> str:
         """Return where a file is among the artifacts; empty if it is not, or may not be there."""
@@ -237,7 +251,7 @@ class Recorder:
         agent = f"agent:{self._host}{'-subagent' * entry.sub}"
 
         def draft(data: Payload, actor: str = agent, suffix: str = "") -> Draft:
-            run = _short(clean(entry.session))
+            run = short(clean(entry.session))
             return _cleaned(Draft(data=data, actor=actor, run=run, key=f"{key}{suffix}", at=at))
 
         body, imported = self._engine.write_path.body, f"import:{self._host}"
@@ -246,24 +260,24 @@ class Recorder:
                 yield draft(UserMessageSent(body=body(text)), self._user)
             case AgentWords(text=text, model=model):
                 yield draft(
-                    AgentMessageSent(body=body(text), final=file.is_final(entry), model=_short(clean(model)))
+                    AgentMessageSent(body=body(text), final=file.is_final(entry), model=short(clean(model)))
                 )
             case Thought(text=text, model=model):
-                yield draft(AgentThoughtProcess(body=body(text), model=_short(clean(model))))
+                yield draft(AgentThoughtProcess(body=body(text), model=short(clean(model))))
             case Aside(sort=sort, text=text, known=known):
-                kept = HostRecordKept(host=self._host, sort=_short(sort), body=body(text), known=known)
+                kept = HostRecordKept(host=self._host, sort=short(sort), body=body(text), known=known)
                 yield draft(kept, imported)
             case Place(root=root):
                 kept = HostRecordKept(host=self._host, sort=PROJECT, body=body(root))
                 yield draft(kept, imported)
             case Call():
-                arguments, _ = _bounded(entry.arguments)
+                arguments, _ = bounded(entry.arguments)
                 yield draft(
                     ToolCallRequested(
-                        call_id=_short(entry.call_id),
-                        tool=_short(entry.tool) or "unknown",
+                        call_id=short(entry.call_id),
+                        tool=short(entry.tool) or "unknown",
                         arguments=arguments,
-                        whole=body(as_json(clean_value(entry.arguments))),
+                        whole=body(whole(entry.arguments)),
                     )
                 )
             case Result():
@@ -277,10 +291,10 @@ class Recorder:
         places: Mapping[int, str],
     ) -> Iterator[Draft]:
         call = entry.call
-        arguments, cut = _bounded(call.arguments if call else {})
+        arguments, shortened = bounded(call.arguments if call else {})
         before: list[FileChange] = []
         changes: dict[str, FileChange] = {}
-        whole = files.unapplied
+        unapplied = files.unapplied
         for step in entry.steps:
             earlier, made = files.apply(places[id(step)], step)
             before += [earlier] if earlier and earlier.path not in changes else []
@@ -288,27 +302,32 @@ class Recorder:
                 if one is not None and (one is made or one.path in changes):
                     first = changes.get(one.path, one).before
                     changes[one.path] = msgspec.structs.replace(one, before=first)
-        if before:
-            seen = ArtifactChanged(changes=tuple(before), noticed="import")
-            yield draft(seen, f"import:{self._host}", ".before")
+        for number, group in enumerate(chunks(before) if before else ()):
+            seen = ArtifactChanged(changes=group, noticed="import")
+            yield draft(seen, f"import:{self._host}", f".before {number}")
+        made_by = tuple(one for one in changes.values() if one.before != one.after)
+        own = fitting(made_by)
+        # The call itself comes last: where its key is recorded, all of it is.
+        for number, group in enumerate(chunks(made_by[own:]) if made_by[own:] else ()):
+            yield draft(ArtifactChanged(changes=group, noticed="import"), suffix=f".changes {number}")
+        if shortened and call and not (changes and files.unapplied == unapplied):
+            # Where the arguments are long and no artifact holds them.
+            text = self._engine.write_path.body(whole(call.arguments))
+            kept = HostRecordKept(host=self._host, sort="arguments", body=text)
+            yield draft(kept, f"import:{self._host}", ".arguments")
         yield draft(
             ToolCallExecuted(
-                call_id=_short(entry.call_id),
-                tool=_short(call.tool if call else "") or "unknown",
+                call_id=short(entry.call_id),
+                tool=short(call.tool if call else "") or "unknown",
                 status=entry.status,
                 arguments=arguments,
                 output=self._engine.write_path.body(entry.output),
-                changes=tuple(changes.values()),
-                command=clean(entry.command)[:_COMMAND],
+                changes=made_by[:own],
+                command=cut(clean(entry.command), COMMAND_BYTES),
                 exit_code=entry.exit_code,
                 duration_ms=entry.duration_ms,
             )
         )
-        if cut and call and not (changes and files.unapplied == whole):
-            # Where the arguments are long and no artifact holds them.
-            text = self._engine.write_path.body(as_json(clean_value(call.arguments)))
-            kept = HostRecordKept(host=self._host, sort="arguments", body=text)
-            yield draft(kept, f"import:{self._host}", ".arguments")
 
 
 class _File:
@@ -331,7 +350,7 @@ class _File:
         self._passed: Counter[str] = Counter()
         self._unknown: Counter[str] = Counter()
         self._spent: dict[str, Spent] = {}
-        self._sessions: dict[str, None] = {}
+        self._sessions: dict[str, str] = {}
         self._began = self._ended = ""
 
     def follow(self, entries: Iterator[Entry]) -> Iterator[Entry]:
@@ -371,8 +390,8 @@ class _File:
 
     def _note(self, entry: Entry) -> None:
         """Count an entry."""
-        if entry.session:
-            self._sessions[_short(entry.session)] = None
+        if entry.session not in self._sessions and entry.session:
+            self._sessions[entry.session] = labelled(entry.session)
         if entry.at:
             self._began = self._began or entry.at[:40]
             self._ended = entry.at[:40]
@@ -380,9 +399,9 @@ class _File:
             case Place(root=root):
                 self.root = self.root or root
             case Passed(sort=sort):
-                self._passed[_short(sort)] += 1
+                self._passed[labelled(sort)] += 1
             case Aside(sort=sort, known=False):
-                self._unknown[_short(sort)] += 1
+                self._unknown[labelled(sort)] += 1
             case Spent(call=call):
                 self._spent[call] = entry
             case Result(status="DENIED"):
@@ -400,10 +419,10 @@ class _File:
         counted |= {name: count for name, count in faults.items() if count}
         return TranscriptImported(
             host=self._host,
-            file=shown,
+            file=plain(shown)[-_SHOWN:],
             digest=lines.digest,
-            sessions=tuple(self._sessions)[:50],
-            project=name_of(self.root),
+            sessions=tuple(self._sessions.values())[:_SESSIONS],
+            project=labelled(name_of(self.root)),
             began=self._began,
             ended=self._ended,
             size_bytes=lines.read_bytes,
@@ -418,8 +437,8 @@ class _File:
     def _usage(self) -> Iterator[ModelUsage]:
         by_model: dict[str, list[Spent]] = {}
         for one in self._spent.values():
-            by_model.setdefault(_short(one.model), []).append(one)
-        for model, calls in list(by_model.items())[:50]:
+            by_model.setdefault(labelled(one.model), []).append(one)
+        for model, calls in list(by_model.items())[:_SESSIONS]:
             yield ModelUsage(
                 model,
                 sum(one.prompt_tokens for one in calls),
@@ -455,7 +474,7 @@ def _cost(one: Spent) -> float:
 
 def _most(counts: Counter[str]) -> dict[str, int]:
     """Return the most frequent names, the rest together, so that the event stays small."""
-    first = dict(counts.most_common(60))
+    first = dict(counts.most_common(_TYPES))
     rest = counts.total() - sum(first.values())
     return first | ({"others": rest} if rest else {})
 
@@ -474,11 +493,11 @@ def _history(engine: Engine) -> tuple[dict[str, bool], str]:
 
 def _key(host: str, entry: Entry) -> str:
     """Return the identity of an entry: its record, and what it says, whatever file it is found in."""
-    plain = entry if isinstance(entry, Place) else msgspec.structs.replace(entry, session="", at="")
-    if isinstance(plain, Result):
-        plain = msgspec.structs.replace(plain, steps=(), call=None)
-    said = blake2b(f"{type(entry).__name__} {as_json(plain)}".encode("utf-8", "replace"), digest_size=6)
-    record = entry.id if len(entry.id) <= _NAME else _digest(entry.id)
+    told = entry if isinstance(entry, Place) else msgspec.structs.replace(entry, session="", at="")
+    if isinstance(told, Result):
+        told = msgspec.structs.replace(told, steps=(), call=None)
+    said = blake2b(f"{type(entry).__name__} {as_json(told)}".encode("utf-8", "replace"), digest_size=6)
+    record = entry.id if len(entry.id) <= NAME else digest(entry.id)
     plainly = record if _PLAIN.fullmatch(record) else clean(record)
     return f"{KEY}{host}:{plainly}:{said.hexdigest()}"
 
@@ -493,29 +512,5 @@ def _cleaned(draft: Draft) -> Draft:
     return msgspec.structs.replace(draft, data=msgspec.structs.replace(data, **bodies))
 
 
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _NAME else f"{text[: _NAME - 20]}…{_digest(text)}"
-
-
 def _size(entry: Entry) -> int:
     return len(getattr(entry, "text", "")) + len(getattr(entry, "output", ""))
-
-
-def _bounded(arguments: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return arguments as an event holds them, and whether anything of them was cut."""
-    kept: dict[str, Any] = {}
-    cut, room = False, _ARGUMENTS
-    for name, value in arguments.items():
-        text = value if isinstance(value, str) else as_json(value)
-        if len(text) > _ARGUMENT or len(name) > _NAME:
-            text = f"{clean(text)[:_ARGUMENT]}… ({len(text):,} characters)"
-            value, cut = text, True  # noqa: PLW2901
-        room -= len(text) + len(name)
-        if room < 0:
-            return kept, True
-        kept[_short(name)] = value
-    return kept, cut

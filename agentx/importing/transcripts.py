@@ -12,7 +12,7 @@ from agentx.engine.engine import Engine
 from agentx.importing.entries import Place
 from agentx.importing.hosts import FORMATS, TranscriptFormat
 from agentx.importing.imported_files import name_of
-from agentx.importing.lines import Lines, numbered
+from agentx.importing.lines import UNREADABLE, Lines, numbered
 from agentx.importing.recorder import Imported, Recorder
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
@@ -78,7 +78,7 @@ def import_transcripts(
         for path, began, _ in files:
             try:
                 recorder.record(path, form.read, _shown(path, home), began)
-            except (OSError, EOFError, UsageError) as error:
+            except UNREADABLE as error:
                 recorder.report.problems.append(f"{path} could not be read: {error}")
             done += size_of(path)
             tell(0)
@@ -150,7 +150,7 @@ def _beginning(path: Path, form: TranscriptFormat) -> tuple[str, str]:
                     project = name_of(entry.root)
                 if began and project:
                     break
-    except (OSError, EOFError, UsageError):
+    except UNREADABLE:
         pass
     return began, project
 

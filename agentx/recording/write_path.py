@@ -658,6 +658,8 @@ class WritePath:
         """
         with self.exclusive():
             drafts, contents = plan()
+            if not drafts:
+                return []
             self.hold_git()
             self.raise_format()
             staged = Staged(contents, self.git.tracked_all(contents), self.git.repo, self.artifacts)

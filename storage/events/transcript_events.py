@@ -60,7 +60,8 @@ class TranscriptImported(Payload, frozen=True):
         counted: What became of them, by name.
         passed: Known records without content of their own, which were only counted, by type.
         unknown: Records of unknown types, which are kept, by type.
-        unapplied: Edits of files whose content the transcript does not show, or that are not the import's.
+        unapplied: Of what this import added: edits of files whose content the transcript does not show, or
+            that are not the import's.
         usage: What the models used.
     """
 

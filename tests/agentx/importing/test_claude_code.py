@@ -357,6 +357,17 @@ def test_events_and_what_is_concluded_have_their_own_times(imports, tmp_path):
     assert [message.text for message in early.messages] == [RULE, "Noted."]
 
 
+def test_another_process_concludes_nothing_again(imports, tmp_path):
+    made = Transcript().user(RULE).says("Noted.").says("Shall I use Redis?").user("Hm.").says("Fine.")
+    with Workspace.open(imports.ws.root) as other:
+        imports.take(made.save(tmp_path / "a.jsonl"))
+        before = len(imports.events)
+        assert other.state.seq == before
+        other.flush()
+    assert len(imports.events) == before
+    assert imports.ws.state.watermark >= [event.seq for event in imports.events if event.run][-1]
+
+
 def test_missing_and_jumping_times_keep_the_order(imports, tmp_path):
     made = (
         Transcript()
@@ -505,6 +516,47 @@ def test_broken_lines_are_kept_and_counted(imports, tmp_path, monkeypatch):
     assert imports.sound()
 
 
+def test_long_deep_and_odd_arguments_are_kept_beside_their_call(imports, tmp_path):
+    deep = json.loads("[" * 400 + "]" * 400)
+    odd = {"big": 10**400, "nested": {"big": [10**30]}, "deep": deep, "\x01" * 5_000: "x", "float": 1e300}
+    made = Transcript().call("Tool", "\x01" * 50_000, text="日本語" * 5_000, control="\x01" * 9_000, **odd)
+    made.bash("echo " + "語" * 9_000, "語" * 9_000, code=1)
+    made.call("x" * 9_000, name="y" * 9_000, **{f"name {number}": "v" * 300 for number in range(90)})
+    report = imports.take(made.save(tmp_path / "a.jsonl"))
+    assert report.counted["results"] == 3
+    assert report.problems == []
+    kept = [
+        event.data.body
+        for event in imports.events
+        if isinstance(event.data, HostRecordKept) and event.data.sort == "arguments"
+    ]
+    assert "日本語" * 5_000 in imports.ws.read_body(kept[0])
+    assert imports.sound()
+
+
+def test_one_call_may_change_many_files(imports, tmp_path):
+    patch = "".join(f"*** Add File: folder/{'n' * 60}-{number}.txt\n+{number}\n" for number in range(300))
+    call = {
+        "type": "custom_tool_call",
+        "call_id": "c",
+        "name": "apply_patch",
+        "input": f"*** Begin Patch\n{patch}*** End Patch",
+    }
+    rows = [
+        {"type": "session_meta", "payload": {"id": "s", "cwd": "/home/dev/shop", "cli_version": "0.98.0"}},
+        {"type": "response_item", "payload": call},
+        {
+            "type": "response_item",
+            "payload": {"type": "custom_tool_call_output", "call_id": "c", "output": "Success."},
+        },
+    ]
+    file = tmp_path / "rollout.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    imports.take(file, host="codex")
+    assert len(imports.files) == 300
+    assert imports.sound()
+
+
 def test_records_of_unknown_types_are_kept_whole(imports, tmp_path):
     made = (
         Transcript().add(type="hologram", beam=[1, 2]).user([{"type": "smell", "of": "roses"}]).add(kind="?")
@@ -514,6 +566,22 @@ def test_records_of_unknown_types_are_kept_whole(imports, tmp_path):
     kept = [event.data.body.text for event in imports.events if isinstance(event.data, HostRecordKept)]
     assert any('"beam":[1,2]' in text for text in kept)
     assert any("roses" in text for text in kept)
+
+
+def test_what_can_be_read_of_a_damaged_archive_is_kept(imports, tmp_path):
+    made = Transcript()
+    for number in range(200):
+        made.user(f"{number} {os.urandom(200).hex()}")
+    whole = gzip.compress(made.save(tmp_path / "a.jsonl").read_bytes())
+    for name, content in (
+        ("cut", whole[: len(whole) // 2]),
+        ("flipped", whole[:20_000] + b"\0" * 50 + whole[20_050:]),
+    ):
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(content)
+        report = imports.take(tmp_path / f"{name}.jsonl.gz")
+        assert len(report.problems) == 1
+    assert len(imports.said) > 20
+    assert len(imports.said) == len(set(imports.said))
 
 
 def test_links_and_pipes_in_a_directory_are_left_alone(imports, tmp_path):
