@@ -102,6 +102,12 @@ class Synthesizer:
             # Facts that could not be read may be restored, and are read then.
             self._mark.save(log.state.seq, log.state.hash)
 
+    def read_mark(self) -> list[Draft]:
+        """Return what puts on record that all facts so far were read; empty if that is on record."""
+        if self._taken <= self._write_path.log.state.watermark:
+            return []
+        return _drafts((), "watermark", 1, self._taken, None)
+
     def _unread(self) -> list[Event]:
         """Return the facts that no process has read."""
         log, (seq, own_hash) = self._write_path.log, self._mark.last

@@ -95,6 +95,10 @@ class FactReader(Protocol):
         """Yield what new facts lead to; each is appended before the next is asked for."""
         ...
 
+    def read_mark(self) -> Sequence[Draft]:
+        """Return what puts on record that all facts so far were read."""
+        ...
+
     def rewind(self, seq: int, /) -> None:
         """Forget the facts after ``seq``, which were taken back."""
         ...
@@ -669,6 +673,9 @@ class WritePath:
                 for draft in drafts:
                     events += self.log.append([draft], sync=False)
                     self._conclude(draft.at)
+                # Otherwise a clone, which has no caches, would read the last facts again, in a later state.
+                marks = self.reader.read_mark() if self.reader is not None else ()
+                self._append([msgspec.structs.replace(one, at=drafts[-1].at) for one in marks], sync=False)
             except BaseException:
                 staged.discard()
                 raise
