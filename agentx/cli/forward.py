@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from _socket import AF_UNIX, SO_PEERCRED, SOCK_STREAM, SOL_SOCKET
+from _socket import AF_UNIX, SOCK_STREAM
 from _socket import socket as Socket  # noqa: N812 - the module `socket` would double the time of the import
 
 from agentx.cli.commands import COMMANDS, MOVED, find, front, line, spoken
@@ -33,9 +33,6 @@ _SILENT_S = 60.0
 
 _LOOK_S = 1.0
 """How long a server is silent before it is asked whether it lives, and how long that may take."""
-
-_STOPPED = b"Tt"
-"""States of a process that does nothing until another one lets it; see proc(5)."""
 
 _HELLO = b'{"jsonrpc": "2.0", "id": 0, "method": "hello"}\n'
 
@@ -112,7 +109,7 @@ def _connected(environ: "Mapping[str, str]") -> Socket:
             place.check(where)
             connection.settimeout(_CONNECT_S)
             connection.connect(f"{where}/{place.SOCKET}")
-            if _is_stopped(connection):  # it would do later what this process does now
+            if place.is_stopped(connection):  # it would do later what this process does now
                 raise Here
             connection.settimeout(_SILENT_S)
         except (FileNotFoundError, ConnectionRefusedError):
@@ -123,26 +120,18 @@ def _connected(environ: "Mapping[str, str]") -> Socket:
     return connection
 
 
-def _is_stopped(connection: Socket) -> bool:
-    """Return whether the server is stopped, as by Ctrl-Z or a debugger."""
-    pid = int.from_bytes(connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 4), sys.byteorder)
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2][:1] in _STOPPED
-    except OSError:  # it is not visible from here
-        return False
-
-
 def _lives() -> bool:
     """Return whether the server answers anything at all; its loop does, however busy it is."""
-    with Socket(AF_UNIX, SOCK_STREAM) as one:
-        try:
-            one.settimeout(_LOOK_S)
-            one.connect(f"{place.runtime_dir(place.environment())}/{place.SOCKET}")
-            one.sendall(_HELLO)
-            return bool(one.recv(1))
-        except OSError:
-            return False
+    one = Socket(AF_UNIX, SOCK_STREAM)
+    try:
+        one.settimeout(_LOOK_S)
+        one.connect(f"{place.runtime_dir(place.environment())}/{place.SOCKET}")
+        one.sendall(_HELLO)
+        return bool(one.recv(1))
+    except OSError:
+        return False
+    finally:
+        one.close()
 
 
 def _start(environ: "Mapping[str, str]") -> None:

@@ -131,6 +131,8 @@ class Client:
         connection = _connected(path, timeout_s)
         client = cls(connection)
         try:
+            if place.is_stopped(connection):
+                raise ServerUnavailable(_STOPPED)  # noqa: TRY301 - as any other reason
             connection.settimeout(timeout_s)
             client.call("hello")
             connection.settimeout(SILENT_S)
@@ -149,10 +151,10 @@ class Client:
 
     @property
     def is_open(self) -> bool:
-        """Whether the server has not closed the connection; nothing may be in progress."""
+        """Whether the server keeps the connection and is not stopped; nothing may be in progress."""
         look = select.poll()
         look.register(self._connection, select.POLLIN)
-        return not look.poll(0)  # nothing is to be read but the end
+        return not look.poll(0) and not place.is_stopped(self._connection)  # to be read is only the end
 
     def close(self) -> None:
         """Close the connection; the server keeps running."""
@@ -242,6 +244,7 @@ def _connected(path: str, timeout_s: float) -> socket.socket:
     return connection
 
 
+_STOPPED = "The server is stopped, and answers when it is continued."
 _SEE = "`agentx serve` in a terminal shows why."
 
 

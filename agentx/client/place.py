@@ -4,6 +4,9 @@ Loads next to nothing: a client that starts for one request imports it.
 """
 
 import os
+import sys
+from _socket import SO_PEERCRED, SOL_SOCKET
+from _socket import socket as Socket  # noqa: N812 - the module `socket` takes longer to import
 from collections.abc import Mapping
 
 from agentx.storage.errors import AgentXError
@@ -91,6 +94,16 @@ def make(place: str) -> None:
     except FileExistsError:
         pass
     check(place)
+
+
+def is_stopped(connection: Socket) -> bool:
+    """Return whether the server at the other end is stopped, as by Ctrl-Z or a debugger."""
+    pid = int.from_bytes(connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 4), sys.byteorder)
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] in {b"T", b"t"}
+    except OSError:  # it is not visible from here
+        return False
 
 
 _PATH_BYTES = 96

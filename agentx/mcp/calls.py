@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from agentx.mcp import memory_calls, prompts, resources, work_calls
-from agentx.mcp.catalogue import TOOLS, Arguments, McpTool, listed, tools_of
-from agentx.mcp.messages import NO_RESOURCE, McpAnswer, McpRequest, bounded, role_of
+from agentx.mcp.catalogue import TOOLS, Arguments, McpTool, RememberWanted, listed, tools_of
+from agentx.mcp.messages import McpAnswer, McpRequest, bounded, role_of
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import one_line
 from agentx.workspace import Workspace
@@ -44,8 +44,7 @@ def answer(ws: Workspace, request: McpRequest) -> McpAnswer:
                 made = prompts.prompt(ws, request.name, request.arguments, role_of(request.agent))
     except (AgentXError, OSError, ValueError) as error:
         what = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
-        wrong = "" if request.kind == "call" else NO_RESOURCE
-        return McpAnswer(text=bounded(what, "see `agentx log`"), failed=True, wrong=wrong)
+        return McpAnswer(text=bounded(what, "see `agentx log`"), failed=True)
     return msgspec.structs.replace(made, text=bounded(made.text, "ask for less, or for a later part"))
 
 
@@ -60,7 +59,7 @@ def _call(ws: Workspace, request: McpRequest) -> McpAnswer:
             ws, tool.name, request.arguments, agent, request.call_id, may_ask=request.may_ask
         )
     given = _checked(tool, tool.arguments, request.arguments)
-    if isinstance(given, memory_calls.RememberWanted):
+    if isinstance(given, RememberWanted):
         return memory_calls.remember(ws, given, agent, may_ask=request.may_ask)
     return HANDLERS[tool.name](ws, given, agent)
 

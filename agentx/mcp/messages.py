@@ -13,9 +13,6 @@ MOST_CHARACTERS = 40_000
 _ROLE = re.compile(r"[^a-z0-9]+")
 _ROLE_CHARACTERS = 40
 
-NO_RESOURCE = "no_resource"
-"""``wrong`` of an answer about a resource that does not exist."""
-
 
 class McpRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One question of a host.
@@ -75,7 +72,6 @@ class McpAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         listed: The tools, resources or messages of a prompt, as MCP has them.
         next_cursor: Where the next page of a list begins; empty for none.
         mime: The type of a resource's text.
-        wrong: Why a request is answered with an error of the protocol; empty if it is not.
     """
 
     text: str = ""
@@ -84,7 +80,6 @@ class McpAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     listed: list[dict[str, Any]] = []
     next_cursor: str = ""
     mime: str = "text/markdown"
-    wrong: str = ""
 
 
 def role_of(client: str) -> str:

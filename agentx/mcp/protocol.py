@@ -43,6 +43,9 @@ _FORM = {
 }
 _KEY = "user"
 
+_NO_RESOURCE = -32002
+"""Error code of a resource that cannot be read, until the protocol of 2026."""
+
 
 class Place(msgspec.Struct, frozen=True):
     """What a request is about: a directory in the workspace, and the tools that are offered."""
@@ -236,7 +239,8 @@ class Protocols:
             raise self._error(self._types.INVALID_PARAMS, too_large)
         made = await self._desk.ask(self._place_of(ctx), self._request(ctx, kind, name, arguments))
         if made.failed:
-            raise self._error(self._types.INVALID_PARAMS, made.text)
+            legacy = kind == "read" and ctx.protocol_version not in self._modern
+            raise self._error(_NO_RESOURCE if legacy else self._types.INVALID_PARAMS, made.text)
         return made
 
     def _request(

@@ -71,7 +71,7 @@ class Resident:
         except RequestFailed as error:
             if error.kind in _ELSEWHERE:
                 return self._answer_here(request)
-            return McpAnswer(text=str(error), failed=True, wrong="" if tool else "failed")
+            return McpAnswer(text=str(error), failed=True)
 
     def decide(self, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what the user answered, as the user's.
@@ -154,7 +154,7 @@ class Resident:
             with self._turn:
                 answer: McpAnswer = import_module("agentx.mcp.calls").answer(self._opened(), request)
         except (AgentXError, OSError) as error:
-            return McpAnswer(text=str(error), failed=True, wrong="" if request.kind == "call" else "failed")
+            return McpAnswer(text=str(error), failed=True)
         return answer
 
     def _opened(self) -> "Workspace":

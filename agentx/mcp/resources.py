@@ -1,5 +1,6 @@
 """What a host can read without calling a tool: state, history, artifacts and memory, page by page."""
 
+import os
 import urllib.parse
 from collections.abc import Iterator
 from itertools import islice
@@ -11,6 +12,7 @@ from agentx.mcp.offers import PAGE_EVENTS, PAGE_FILES, PAGE_LINES, SCHEME
 from agentx.memory import editing
 from agentx.storage.errors import AgentXError
 from agentx.storage.files.paths import check_path
+from agentx.storage.text import encodable
 from agentx.workspace import Workspace
 
 _LINE_DIGITS = 16
@@ -34,7 +36,11 @@ def listed(ws: Workspace, cursor: str) -> McpAnswer:
     page = names[begin : begin + PAGE_FILES]
     found = [] if begin else list(_fixed())
     found += [
-        {"uri": f"{SCHEME}artifacts/{urllib.parse.quote(name)}", "name": name, "mimeType": "text/plain"}
+        {
+            "uri": f"{SCHEME}artifacts/{urllib.parse.quote(os.fsencode(name))}",
+            "name": encodable(name),
+            "mimeType": "text/plain",
+        }
         for name in page
     ]
     end = begin + len(page)

@@ -343,7 +343,7 @@ def _guarded() -> type[Any]:
             self.loop.call_later(SLOW_S, self.end_if_silent)
 
         def end_if_silent(self) -> None:
-            if self.cycle is None:
+            if getattr(self, "cycle", None) is None:  # it has sent no request
                 self.transport.abort()
 
     return Guarded

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
 from agentx.cli.terminal import Terminal, table
-from agentx.mcp.catalogue import PROFILES, Profile, compact
+from agentx.mcp.catalogue import PROFILES, compact
 from agentx.mcp.messages import McpRequest
 from agentx.mcp.protocol import Place
 from agentx.mcp.resident import Resident
@@ -37,7 +37,7 @@ def mcp(
         return
     if terminal.interactive:
         terminal.note("This speaks the Model Context Protocol to a program; to end it, press Ctrl-D.")
-    serve_stdio(Place(os.path.abspath(terminal.folder), cast("Profile", profile)), terminal.settings)
+    serve_stdio(Place(os.path.abspath(terminal.folder), profile), terminal.settings)
 
 
 def _show(terminal: Terminal) -> None:

@@ -51,7 +51,7 @@ def _ask(terminal: Terminal, *, stop: bool) -> None:
         terminal.result({"stopped": True}, "The server finishes its requests and exits.")
         return
     kept = found["workspaces"]
-    parts = [part for one in reversed(kept) for part in ("", *_workspace(one))]
+    parts = [part for one in reversed(kept) for part in (Text(), *_workspace(one))]
     terminal.result({"running": True, **found}, facts(_about(found)), *parts)
 
 

@@ -76,6 +76,26 @@ def test_the_server_answers_and_its_end_is_survived(task, place):
     run(work)
 
 
+def test_a_server_that_was_stopped_is_not_waited_for(task, place):
+    async def work():
+        async with host(task, place) as client:
+            await client.call_tool("context", {})
+            with Client.connect(place, start=False) as server:
+                pid = server.call("hello")["pid"]
+                server.call("settle", workspace=task)  # it holds no lock then
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                assert "Never deploy on a Friday." in text(await client.call_tool("context", {}))
+                kept = await client.call_tool(
+                    "remember", {"text": "It is in Oslo.", "quote": "our staging server"}
+                )
+                assert not kept.is_error, text(kept)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+
+    run(work)
+
+
 def test_without_a_server_it_does_the_same(task, place):
     async def work():
         async with host(task, {**place, "AGENTX_NO_SERVER": "1"}, "--profile", "all") as client:

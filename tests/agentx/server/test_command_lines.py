@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from agentx import Workspace
+from agentx.cli import forward
 from agentx.cli.commands import COMMANDS
 from agentx.cli.opened import opened
 from agentx.client.client import Client
@@ -357,3 +358,13 @@ def test_a_note_is_shown_once_by_whichever_command(client, place, template, tmp_
         assert first.told == ["old", "later"]
         assert third.told == []
         assert notes == []
+
+
+def test_a_server_that_is_busy_lives(server, place, monkeypatch):
+    monkeypatch.setattr("agentx.client.place.environment", lambda environ=None: place)
+    assert forward._lives()
+    server.send_signal(signal.SIGSTOP)
+    try:
+        assert not forward._lives()
+    finally:
+        server.send_signal(signal.SIGCONT)
