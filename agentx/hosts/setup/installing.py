@@ -249,7 +249,8 @@ class HookInstaller:
                 )
                 return
             if plan.after is None:
-                plan.path.unlink(missing_ok=True)
+                if plan.before is not None:
+                    plan.path.unlink(missing_ok=True)
                 for folder in known.made if known else ():
                     if not any(Path(folder).iterdir()):
                         Path(folder).rmdir()
