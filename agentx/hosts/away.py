@@ -34,10 +34,15 @@ _UNASKED = (
     "cannot. What happens is recorded when it is back."
 )
 
+_REFUSED = "AgentX cannot record here: {why} Until then {checked} of your rules apply, and events wait."
+"""What a session is told if the workspace is read-only, or cannot be written for another reason."""
+
 _LOST = "AgentX's server does not answer, and this could not be kept for it: it will not be remembered."
 
 
-def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> HostReply:
+def answer(
+    action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str, *, why: str = ""
+) -> HostReply:
     """Answer without the server: apply the compiled checks, and keep the event for later.
 
     Args:
@@ -45,15 +50,18 @@ def answer(action: HostAction, workspace: str, environ: "Mapping[str, str]", key
         workspace: The workspace of the project.
         environ: Variables that say where the user's state directory is.
         key: Makes the event idempotent that the server may have recorded.
+        why: Why the server refused to record it; empty if the server did not answer.
     """
     action.unasked = True
     checks = read_checks(workspace)
     reply = check(action, checks) if action.moment == BEFORE else HostReply()
     kept = action.moment != BEFORE or reply.decision == "deny"
     spooled = _keep(action, workspace, environ, key) if kept else True
-    if _told_first(action, workspace, environ):
+    shown = action.moment in (PROMPT, BEFORE, AFTER)
+    if shown and told_first(action.session, workspace, environ, about=".refused" * bool(why)):
         number = len(checks.get("checks", ()))
-        reply.message = _UNASKED.format(checked=f"{number or 'no'} compiled check{'s' * (number != 1)}")
+        said = _REFUSED if why else _UNASKED
+        reply.message = said.format(why=why, checked=f"{number or 'no'} compiled check{'s' * (number != 1)}")
     if not spooled:
         reply.message = _LOST
     return reply
@@ -225,15 +233,20 @@ def _keep(action: HostAction, workspace: str, environ: "Mapping[str, str]", key:
     return True
 
 
-def _told_first(action: HostAction, workspace: str, environ: "Mapping[str, str]") -> bool:
-    """Return whether to say that the server is away: once a session, where the host shows it."""
-    if action.moment not in (PROMPT, BEFORE, AFTER):
-        return False
+def told_first(session: str, workspace: str, environ: "Mapping[str, str]", *, about: str = "") -> bool:
+    """Return whether to tell a session that something is amiss: once.
+
+    Args:
+        session: The host's id of the session.
+        workspace: The workspace of the project.
+        environ: Variables that say where the user's state directory is.
+        about: What it is, as the end of a file's name; empty for a server that is away.
+    """
     folder = spool(workspace, environ)
-    session = re.sub(r"[^\w-]", "", action.session)[:64]
+    name = re.sub(r"[^\w-]", "", session)[:64]
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
-        os.close(os.open(f"{folder}/{SAID}{session}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(f"{folder}/{SAID}{name}{about}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError:
         return False
     return True

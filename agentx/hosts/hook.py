@@ -65,13 +65,17 @@ _PIECE = 1 << 16
 _ANEW = {-32001, -32004}
 """Errors of a server that is about to exit."""
 
-_INSIDE_RUN = -32002
+_FAILED, _INSIDE_RUN = -32000, -32002
 _LOCKS, _MARK = 10, 1 << 40
 """The limit by which a process of an agent's run is known; see :func:`agentx.quality.process.marked`."""
 
 
 class InsideRun(AgentXError):
     """The server knows this hook as started by an agent's command."""
+
+
+class NotRecorded(AgentXError):
+    """The server answered that it cannot record here, and why, as in a workspace that is read-only."""
 
 
 def main(arguments: "list[str]") -> int:
@@ -151,6 +155,8 @@ def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> Host
         found = ask(action, workspace, environ, key)
     except InsideRun:
         return _inside_run(action, workspace)
+    except AgentXError as error:
+        return away.answer(action, workspace, environ, key, why=str(error))
     return away.answer(action, workspace, environ, key) if found is None else found
 
 
@@ -160,7 +166,12 @@ def _inside_run(action: HostAction, workspace: str) -> HostReply:
 
 
 def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> "HostReply | None":
-    """Return the server's reply; ``None`` if it does not answer in time. Without a server, one is started."""
+    """Return the server's reply; ``None`` if it does not answer in time. Without a server, one is started.
+
+    Raises:
+        InsideRun: An agent's command started this hook.
+        NotRecorded: The server cannot record here.
+    """
     where = place.runtime_dir(environ)
     down = f"{where}/{_DOWN}"
     try:
@@ -252,6 +263,8 @@ def _asked(connection: Socket, line: bytes, end: float) -> "tuple[HostReply | No
     Raises:
         TimeoutError: It did not come in time.
         OSError: The server went away.
+        InsideRun: An agent's command started this hook.
+        NotRecorded: The server cannot record here.
     """
     connection.settimeout(_left(end))
     connection.sendall(line)
@@ -264,9 +277,12 @@ def _asked(connection: Socket, line: bytes, end: float) -> "tuple[HostReply | No
         heard += piece
     answer: dict[str, Any] = json.loads(heard)
     if "error" in answer:
-        if answer["error"].get("code") == _INSIDE_RUN:
+        code = answer["error"].get("code")
+        if code == _INSIDE_RUN:
             raise InsideRun
-        return None, answer["error"].get("code") in _ANEW
+        if code == _FAILED and (why := answer["error"].get("message")):
+            raise NotRecorded(str(why))
+        return None, code in _ANEW
     result = answer.get("result")
     return (HostReply.of(result) if isinstance(result, dict) else None), False
 

@@ -5,6 +5,7 @@ Everything runs in the thread that makes the workspace's changes.
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -145,14 +146,24 @@ class Responder:
         run: The session's id, as its events bear it.
         memory: What is remembered of the session.
         key: Makes the events idempotent.
+        at: When it happened, if that was earlier than now; ``None`` for now.
     """
 
-    def __init__(self, ws: Workspace, action: SentAction, run: str, memory: SessionMemory, key: str) -> None:
+    def __init__(
+        self,
+        ws: Workspace,
+        action: SentAction,
+        run: str,
+        memory: SessionMemory,
+        key: str,
+        at: datetime | None = None,
+    ) -> None:
         self.ws = ws
         self.action = action
         self.run = run
         self.memory = memory
         self.key = key
+        self.at = at
         self.actor = f"agent:{action.host}"
 
     def delivered(self, reply: dict[str, str]) -> dict[str, str]:
@@ -171,7 +182,9 @@ class Responder:
         action, memory = self.action, self.memory
         waiting = {call: one for call, one in memory.pending.items() if call != action.call}
         for call, text in refused_calls(action.host, action.transcript, waiting).items():
-            asked = Responder(self.ws, memory.pending.pop(call), self.run, memory, f"{self.key}:{call}")
+            asked = Responder(
+                self.ws, memory.pending.pop(call), self.run, memory, f"{self.key}:{call}", self.at
+            )
             memory.asked.pop(call, None)
             memory.denied += 1
             asked._record(asked._executed("DENIED", output=text))
@@ -506,7 +519,7 @@ class Responder:
 
     def _draft(self, payload: Payload, *, actor: str = "", part: str = "") -> Draft:
         key = f"{self.key}:{part or type(payload).__name__}"
-        return Draft(data=payload, actor=actor or self.actor, run=self.run, key=key)
+        return Draft(data=payload, actor=actor or self.actor, run=self.run, key=key, at=self.at)
 
     def _record(self, payload: Payload, *, actor: str = "", part: str = "") -> list[Event]:
         return self.ws.record(self._draft(payload, actor=actor, part=part))

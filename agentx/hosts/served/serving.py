@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections import OrderedDict
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from agentx.hosts.action import (
     STOP,
     SUBSTOP,
 )
-from agentx.hosts.away import SAID
+from agentx.hosts.away import SAID, told_first
 from agentx.hosts.hook import WARM
 from agentx.hosts.place import read_plain, spool
 from agentx.hosts.served.responses import Responder, SentAction, SessionMemory
@@ -36,6 +37,7 @@ from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.settings import read_settings
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 _SESSIONS_KEPT = 256
@@ -98,12 +100,20 @@ def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[s
     _drain(ws, environ)
     reply = _respond(ws, action, key)
     hook_checks.refresh(ws.engine, make=True)
+    why = ws.restricted if action.moment == PROMPT else ""
+    if why and told_first(action.session, str(ws.root), environ, about=".restricted"):
+        reply = {**reply, "message": f"{restricted(why)}. {_RESTRICTED}"}
     return reply
 
 
-def _respond(ws: Workspace, action: SentAction, key: str) -> dict[str, str]:
+_RESTRICTED = (
+    "Checks, commands and models that it brings along are not used. If you trust it: `agentx trust`."
+)
+
+
+def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = None) -> dict[str, str]:
     run = _run(action)
-    responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key)
+    responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key, at)
     responder.record_refused()
     found = {
         START: responder.start,
@@ -155,7 +165,7 @@ def _drain(ws: Workspace, environ: Any) -> None:
         try:
             kept = json.loads(read_plain(str(place), _MOST_SPOOLED_BYTES))
             action, key = _action(kept["action"]), str(kept["key"])
-            _respond(ws, action, key)
+            _respond(ws, action, key, _kept_at(name))
         except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused, UsageError):
             with contextlib.suppress(OSError):  # no later attempt could record it
                 place.rename(folder / f"bad-{name}")
@@ -164,3 +174,18 @@ def _drain(ws: Workspace, environ: Any) -> None:
             return
         with contextlib.suppress(OSError):
             place.unlink()
+
+
+_BEGAN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _kept_at(name: str) -> datetime | None:
+    """Return when an event of the spool happened, by the name of its file; ``None`` if that does not tell."""
+    digits = name.partition("-")[0]
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    try:
+        at = _BEGAN + timedelta(microseconds=int(digits) // 1_000)
+    except OverflowError:
+        return None
+    return min(at, datetime.now(UTC))

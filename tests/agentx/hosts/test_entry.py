@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -110,13 +111,17 @@ def test_without_a_server_the_compiled_checks_hold_and_events_wait_in_order(
         "tool_response": {"stdout": "a"},
     }
     hook("PostToolUse", environ=away, **result)
+    happened = datetime.now(UTC)
     settings = Settings(environ=place, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "state")
     subprocess.run([*ENTRY, "--warm", str(root)], env=place, check=True)
     with Client.connect(place, start=False) as one:
         one.call("server.stop")
     with Workspace.open(root, settings=settings) as ws:
-        texts = [event.data.body.text for event in ws.events() if isinstance(event.data, UserMessageSent)]
+        told = [event for event in ws.events() if isinstance(event.data, UserMessageSent)]
+        texts = [event.data.body.text for event in told]
         calls = [event.data for event in ws.events() if isinstance(event.data, ToolCallExecuted)]
+    assert [event.at for event in told] == sorted(event.at for event in told)
+    assert datetime.fromisoformat(told[-1].at) < happened  # when it was sent, not when it was recorded
     assert texts == [RULE, "Second.", "Third."]
     assert [call.status for call in calls] == ["DENIED", "SUCCEEDED"]
     assert "Only the compiled checks were asked" in calls[-1].noted
@@ -313,3 +318,57 @@ def test_the_hook_loads_little(project, place, tmp_path):
 def test_a_hook_needs_no_program(hook, client, root):
     assert hook("UserPromptSubmit", environ={"PATH": "/nonexistent"}, prompt=RULE)[0] == 0
     assert client.call("state", workspace=str(root))["counts"]["UserMessageSent"] == 1
+
+
+@pytest.fixture
+def theirs(project, tmp_path):
+    """Settings of another person, who made a workspace that this user has not trusted."""
+    return Settings(
+        environ={}, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "theirs", user="somebody"
+    )
+
+
+@pytest.mark.parametrize("server_off", ["", "1"])
+def test_a_read_only_workspace_says_why_once_a_session_and_its_events_wait(
+    hook, request, project, theirs, place, tmp_path, server_off
+):
+    root = make_beside(project, theirs)
+    if not server_off:
+        request.getfixturevalue("server")
+    own = {"AGENTX_NO_SERVER": server_off}
+    _, answer = hook("UserPromptSubmit", environ=own, prompt=RULE)
+    assert "read-only" in answer["systemMessage"]
+    assert "`agentx trust`" in answer["systemMessage"]
+    assert "does not answer" not in answer["systemMessage"]
+    assert hook("UserPromptSubmit", environ=own, prompt="Second.") == (0, {})
+    assert (
+        "read-only"
+        in hook("UserPromptSubmit", environ=own, prompt="Third.", session_id="s-2")[1]["systemMessage"]
+    )
+    mine = Settings(environ=place, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "state")
+    with Workspace.open(root, settings=mine) as ws:
+        ws.trust()
+    assert hook("UserPromptSubmit", environ=own, prompt="Fourth.", session_id="s-3")[0] == 0
+    if not server_off:
+        with Client.connect(place, start=False) as one:
+            one.call("server.stop")
+    assert said(root, tmp_path, place) == [RULE, "Second.", "Third.", "Fourth."]
+
+
+@pytest.mark.parametrize("server_off", ["", "1"])
+def test_a_restricted_workspace_says_so_once_a_session_and_records(
+    hook, request, tmp_path, theirs, place, server_off
+):
+    root = tmp_path / "cloned"
+    Workspace.create(root, title="Theirs", settings=theirs).close()
+    if not server_off:
+        request.getfixturevalue("server")
+    own = {"AGENTX_NO_SERVER": server_off}
+    _, answer = hook("UserPromptSubmit", environ=own, cwd=root, prompt=RULE)
+    assert "This workspace is restricted" in answer["systemMessage"]
+    assert "`agentx trust`" in answer["systemMessage"]
+    assert "systemMessage" not in hook("UserPromptSubmit", environ=own, cwd=root, prompt="Second.")[1]
+    if not server_off:
+        with Client.connect(place, start=False) as one:
+            one.call("server.stop")
+    assert said(root, tmp_path, place) == [RULE, "Second."]
