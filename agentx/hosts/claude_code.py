@@ -67,6 +67,8 @@ class ClaudeCode(Host):
     preamble = ("CLAUDE_ENV_FILE",)
     user_file = "settings.json"
     project_file = ".claude/settings.local.json"
+    server_file = ".claude.json"  # beside the directory, unless the variable names that
+    server_project_file = ""  # `.mcp.json` is for what a team commits
     enable = "Claude Code reads its settings at its next start; `/hooks` lists them."
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":

@@ -62,6 +62,9 @@ class Codex(Host):
     folder = ".codex", "CODEX_HOME"
     user_file = "hooks.json"
     project_file = ".codex/hooks.json"
+    server_file = "config.toml"
+    server_project_file = ".codex/config.toml"
+    server_names = ("mcp_servers",)
     enable = (
         "Start Codex, open `/hooks`, and trust those of agentx; they do not run before. A project's hooks "
         "run only in a trusted project. Needed is version 0.124 or later (before: `[features] codex_hooks = "

@@ -75,6 +75,8 @@ class Cursor(Host):
     folder = ".cursor", ""
     user_file = "hooks.json"
     project_file = ".cursor/hooks.json"
+    server_file = "mcp.json"
+    server_project_file = ".cursor/mcp.json"
     enable = "Restart Cursor; Settings, Hooks lists them."
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":

@@ -75,6 +75,8 @@ class GeminiCli(Host):
     folder = ".gemini", ""
     user_file = "settings.json"
     project_file = ".gemini/settings.json"
+    server_file = "settings.json"
+    server_project_file = ".gemini/settings.json"
     enable = (
         "Hooks are on from version 0.26 of Gemini CLI on (before: `tools.enableHooks`). It warns of new "
         "hooks of a project; `/hooks panel` lists them."

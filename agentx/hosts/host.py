@@ -55,6 +55,9 @@ class Host:
         folder: Directory of its settings in the user's home, and the variable that names another one.
         user_file: File with the user's hooks, in that directory.
         project_file: File with a project's hooks, in the project.
+        server_file: File with the user's MCP servers, in that directory.
+        server_project_file: File with a project's MCP servers; empty if the user's file has them.
+        server_names: Names that lead to the MCP servers in these files.
         enable: What the user must still do in it once the hooks are there.
     """
 
@@ -69,6 +72,9 @@ class Host:
     folder: "tuple[str, str]"
     user_file: str
     project_file: str
+    server_file: str
+    server_project_file: str
+    server_names: "tuple[str, ...]" = ("mcpServers",)
     enable: str
 
     def entry(self, event: str, command: str) -> "dict[str, Any]":

@@ -65,6 +65,9 @@ class OpenCode(Host):
     folder = ".config/opencode", "OPENCODE_CONFIG_DIR"
     user_file = "plugins/agentx.js"
     project_file = ".opencode/plugins/agentx.js"
+    server_file = "opencode.json"
+    server_project_file = "opencode.json"
+    server_names = ("mcp",)
     enable = "opencode loads the plugin at its next start."
 
     def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:

@@ -1,6 +1,7 @@
 """``agentx install`` and ``agentx uninstall``: the hooks of other coding agents."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,17 @@ import typer
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, facts
+from agentx.core import layout
+from agentx.core.beside import BESIDE
 from agentx.hosts.host import HOSTS
-from agentx.hosts.setup.installing import FilePlan, HookInstaller, Scope, claude_plugin, what_to_enable
+from agentx.hosts.setup.installing import (
+    AGENTS_MD,
+    FilePlan,
+    HookInstaller,
+    Scope,
+    claude_plugin,
+    what_to_enable,
+)
 from agentx.hosts.setup.project import known_workspace, make_beside, project_root, share, unshare
 from agentx.storage.errors import UsageError
 from agentx.storage.text import plain
@@ -36,10 +46,11 @@ def install(
     ] = None,
     settle: Annotated[
         bool,
-        typer.Option(
-            "--settle", help="The host has AgentX's MCP server: at a turn's end its agent settles candidates."
-        ),
+        typer.Option("--settle", help="At a turn's end its agent settles candidates, by the MCP server."),
     ] = False,
+    mcp: Annotated[
+        bool, typer.Option("--mcp/--no-mcp", help="Also register AgentX's MCP server with the host.")
+    ] = True,
     yes: Annotated[bool, _YES] = False,
 ) -> None:
     """Give another coding agent this project's memory, by hooks in its settings; shows the diff first."""
@@ -47,17 +58,24 @@ def install(
         _write_plugin(terminal, host, plugin)
         return
     project, environ = project_root(terminal.folder), terminal.settings.environ
-    installer = HookInstaller(host, _scope(user=user), project, environ, settle=settle)
-    plan = installer.install()
     workspace = None if user else known_workspace(project, environ)
     made = not user and memory is None and workspace is None
-    if plan.before == plan.after and not made and memory is None:
-        terminal.result(
-            {"host": host, "file": str(plan.path), "changed": False, "workspace": _named(workspace)},
-            plain(f"{plan.path} has the hooks already."),
-        )
+    if memory is not None and not user:
+        served: Path | None = layout.find_root(memory)
+    else:
+        served = project / BESIDE if made else workspace
+    installer = HookInstaller(
+        host, _scope(user=user), project, environ, settle=settle, server=mcp, workspace=served
+    )
+    plans = installer.install()
+    changes = [plan for plan in plans if plan.before != plan.after]
+    known = {"host": host, "file": str(installer.target), "changed": bool(changes), "mcp": _server(installer)}
+    if not changes and not made and memory is None:
+        told = "\n".join(f"{plan.path} has what it needs already." for plan in plans)
+        terminal.result({**known, "workspace": _named(workspace)}, plain(told))
         return
-    _show(terminal, plan)
+    for plan in changes:
+        _show(terminal, plan)
     if made:
         terminal.note(
             f"A workspace will be made beside the project: {project}/.agentx-project (Git ignores it)."
@@ -67,18 +85,29 @@ def install(
         workspace = share(project, memory, environ)
     elif made:
         workspace = make_beside(project, terminal.settings)
-    if plan.before != plan.after:
+    for plan in changes:
         installer.apply(plan, installs=True)
-    todo = what_to_enable(host)
-    rows = [("hooks", str(plan.path)), ("memory", _named(workspace) or "of each project that has one")]
+    _tell(terminal, installer, known, workspace, plans)
+
+
+def _tell(
+    terminal: Terminal,
+    installer: HookInstaller,
+    known: Mapping[str, object],
+    workspace: Path | None,
+    plans: Sequence[FilePlan],
+) -> None:
+    """Say what was installed, what must not be committed, and what the user must still do."""
+    todo, project, server = what_to_enable(installer.host), installer.project, _server(installer)
+    inside = [str(plan.path.relative_to(project)) for plan in plans if plan.path.is_relative_to(project)]
+    inside = [] if installer.host == AGENTS_MD else inside
+    rows = [("hooks", str(installer.target)), *[("MCP server", server)] * bool(server)]
+    rows += [("memory", _named(workspace) or "of each project that has one")]
+    if inside:
+        why = "made for this machine; Git would commit it unless you ignore it"
+        rows += [("do not commit", f"{', '.join(inside)}: {why}")]
     terminal.result(
-        {
-            "host": host,
-            "file": str(plan.path),
-            "changed": plan.before != plan.after,
-            "workspace": _named(workspace),
-            "next": todo,
-        },
+        {**known, "do_not_commit": inside, "workspace": _named(workspace), "next": todo},
         facts([*rows, ("next", todo)]),
     )
 
@@ -93,25 +122,46 @@ def uninstall(
     """Remove the hooks again; a file that nobody changed since gets its bytes from before."""
     project, environ = project_root(terminal.folder), terminal.settings.environ
     installer = HookInstaller(host, _scope(user=user), project, environ)
-    plan = installer.uninstall()
-    if plan.before != plan.after:
+    plans = installer.uninstall()
+    changes = [plan for plan in plans if plan.before != plan.after]
+    for plan in changes:
         _show(terminal, plan)
+    if changes:
         _ask(terminal, "Uninstall? Type yes: ", yes=yes)
-    installer.apply(plan, installs=False)
+    for plan in plans:
+        installer.apply(plan, installs=False)
     workspace = None if user else known_workspace(project, environ)
     if not user:
         unshare(project, environ)
     kept = f"The memory stays in {workspace}." if workspace else ""
-    changed = plan.before != plan.after
-    said = f"The hooks are removed from {plan.path}." if changed else f"{plan.path} has no hooks of agentx."
+    said = (
+        f"AgentX is removed from {' and '.join(str(plan.path) for plan in changes)}."
+        if changes
+        else f"{installer.target} has no hooks of agentx."
+    )
     terminal.result(
-        {"host": host, "file": str(plan.path), "changed": changed, "workspace": _named(workspace)},
+        {
+            "host": host,
+            "file": str(installer.target),
+            "changed": bool(changes),
+            "workspace": _named(workspace),
+        },
         plain(f"{said} {kept}".strip()),
     )
 
 
 def _scope(*, user: bool) -> Scope:
     return "user" if user else "project"
+
+
+def _server(installer: HookInstaller) -> str:
+    """Return where the MCP server is registered, or why it is not; empty if nobody asked for it."""
+    place = installer.entry_place
+    if place is None or not installer.server:
+        return ""
+    if installer.keeps_other_entry():
+        return f"{place.path} has another one of the name agentx, which stays"
+    return str(place.path)
 
 
 def _named(workspace: Path | None) -> str:

@@ -21,7 +21,7 @@ from agentx.client import place
 from agentx.hosts.hook import SETTLE
 from agentx.hosts.host import HOSTS, load
 from agentx.hosts.place import HOOKS
-from agentx.hosts.setup import jsonc
+from agentx.hosts.setup import jsonc, mcp_entry
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files.durable import write_all
 
@@ -88,11 +88,21 @@ class HookInstaller:
         scope: Whether for one project or for all of the user.
         project: The project.
         environ: Variables that say where the user's directories are.
-        settle: Whether the host's agent has AgentX's MCP server, and is asked to settle candidates.
+        settle: Whether the agent is asked to settle candidates, for which it needs AgentX's MCP server.
+        server: Whether to register that server as well.
+        workspace: The workspace that it serves; ``None`` for that of the host's working directory.
     """
 
     def __init__(
-        self, host: str, scope: Scope, project: Path, environ: Mapping[str, str], *, settle: bool = False
+        self,
+        host: str,
+        scope: Scope,
+        project: Path,
+        environ: Mapping[str, str],
+        *,
+        settle: bool = False,
+        server: bool = False,
+        workspace: Path | None = None,
     ) -> None:
         if host not in (*HOSTS, AGENTS_MD):
             raise UsageError(f"Unknown host {host!r}; known: {', '.join((*HOSTS, 'agents-md'))}.")
@@ -103,6 +113,8 @@ class HookInstaller:
         self.project = project
         self.environ = environ
         self.settle = settle
+        self.server = server and host != AGENTS_MD
+        self.workspace = workspace
 
     @property
     def target(self) -> Path:
@@ -115,16 +127,57 @@ class HookInstaller:
         table = load(self.host)
         if self.scope == "project":
             return self.project / table.project_file
-        folder, variable = table.folder
-        home = self.environ.get("HOME") or os.path.expanduser("~")
-        return Path(self.environ.get(variable) or f"{home}/{folder}") / table.user_file
+        return self._folder() / table.user_file
 
-    def install(self) -> FilePlan:
-        """Plan an installation; ``after`` is ``before`` if it is there already.
+    def _folder(self) -> Path:
+        folder, variable = load(self.host).folder
+        home = self.environ.get("HOME") or os.path.expanduser("~")
+        return Path(self.environ.get(variable) or f"{home}/{folder}")
+
+    @property
+    def entry_place(self) -> mcp_entry.EntryPlace | None:
+        """Where the host reads its MCP servers; ``None`` if it is no host."""
+        if self.host == AGENTS_MD:
+            return None
+        table = load(self.host)
+        project = self.project if self.scope == "project" else None
+        named = bool(self.environ.get(table.folder[1]))
+        return mcp_entry.place_of(table, self._folder(), project, named=named)
+
+    def keeps_other_entry(self) -> bool:
+        """Return whether the host has an MCP server of the name already that is not ours, so that it stays.
 
         Raises:
             InstallRefused: The file cannot be read as what it should be.
+            EntryRefused: Likewise.
         """
+        if (place := self.entry_place) is None or not self.server:
+            return False
+        found = mcp_entry.found_in(_decoded(place.path, _read(place.path)), place)
+        return found is not None and not mcp_entry.is_ours(found)
+
+    def install(self) -> tuple[FilePlan, ...]:
+        """Plan an installation: the file with the hooks, then that of the MCP server, if it is another one.
+
+        In each, ``after`` is ``before`` if all is there already.
+
+        Raises:
+            InstallRefused: A file cannot be read as what it should be.
+            EntryRefused: The MCP server cannot be added to a file.
+        """
+        hooks = self._hooked()
+        if (place := self.entry_place) is None or not self.server:
+            return (hooks,)
+        entry = mcp_entry.entry_of(self.host, self.workspace)
+        same = place.path == hooks.path
+        before = hooks.before if same else _read(place.path)
+        text = _decoded(place.path, hooks.after if same else before)
+        made = mcp_entry.with_entry(text, place, entry)
+        after = before if not same and made == text else made.encode()
+        plan = FilePlan(path=place.path, before=before, after=after)
+        return (plan,) if same else (hooks, plan)
+
+    def _hooked(self) -> FilePlan:
         target = self.target
         before = _read(target)
         if self.host == "opencode":
@@ -137,29 +190,39 @@ class HookInstaller:
         )
         return FilePlan(path=target, before=before, after=change(text).encode())
 
-    def uninstall(self) -> FilePlan:
+    def uninstall(self) -> tuple[FilePlan, ...]:
         """Plan the removal: the bytes from before, or the present ones without our entries.
 
+        The files come in the order in which they are to be written: that of the hooks is the last.
+
         Raises:
-            InstallRefused: The file cannot be read as what it should be.
+            InstallRefused: A file cannot be read as what it should be.
+            EntryRefused: The MCP server cannot be removed from a file.
         """
-        target = self.target
+        place = self.entry_place
+        if place is None or place.path == self.target:
+            return (self._removed(self.target, place),)
+        return self._removed(place.path, place), self._removed(self.target, None)
+
+    def _removed(self, target: Path, place: mcp_entry.EntryPlace | None) -> FilePlan:
         now, known = _read(target), self._known(target)
         if known is not None and now == base64.b64decode(known.after):
             before = None if known.before is None else base64.b64decode(known.before)
             return FilePlan(path=target, before=now, after=before)
         if now is None:
             return FilePlan(path=target, before=None, after=None)
-        if self.host == "opencode":
+        hooks = target == self.target
+        if hooks and self.host == "opencode":
             ours = b"`agentx install opencode`" in now
             return FilePlan(path=target, before=now, after=None if ours else now)
         text = _decoded(target, now)
-        change = (
-            _without_block
-            if self.host == AGENTS_MD
-            else lambda given: _without_hooks(given, self.host, target)
-        )
-        return FilePlan(path=target, before=now, after=change(text).encode())
+        if hooks:
+            text = (
+                _without_block(text) if self.host == AGENTS_MD else (_without_hooks(text, self.host, target))
+            )
+        if place is not None:
+            text = mcp_entry.without_entry(text, place)
+        return FilePlan(path=target, before=now, after=text.encode())
 
     def apply(self, plan: FilePlan, *, installs: bool) -> None:
         """Write a planned file, and remember what it was, or forget it.

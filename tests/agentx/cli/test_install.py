@@ -87,3 +87,45 @@ def test_a_plugin_folder_is_written_and_no_settings(call, project, tmp_path):
 
 def test_what_the_user_must_still_do_is_said(call, project):
     assert "trust" in call("install", "codex", "--yes", "-C", project).out
+
+
+def test_the_mcp_server_comes_with_the_hooks_unless_it_is_refused(call, project, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    without = call("install", "cursor", "--no-mcp", "--yes", "-C", project, "--json").json
+    assert without["mcp"] == ""
+    assert not (project / ".cursor" / "mcp.json").exists()
+    done = call("install", "cursor", "--yes", "-C", project)
+    assert "mcpServers" in done.out  # the diff
+    assert "do not commit" in done.out
+    entry = json.loads((project / ".cursor" / "mcp.json").read_text())["mcpServers"]["agentx"]
+    assert entry["args"][-2:] == ["-C", str(project / BESIDE)]
+    again = call("install", "cursor", "--yes", "-C", project, "--json").json
+    assert again["changed"] is False
+    assert call("uninstall", "cursor", "--yes", "-C", project).code == 0
+    assert status(project) == ["A  a.py"]
+
+
+def test_which_files_git_would_commit_is_said(call, project, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    done = call("install", "opencode", "--yes", "-C", project, "--json").json
+    assert done["do_not_commit"] == [".opencode/plugins/agentx.js", "opencode.json"]
+    done = call("install", "claude-code", "--yes", "-C", project, "--json").json
+    assert done["do_not_commit"] == [".claude/settings.local.json"]
+    assert done["mcp"] == str(home / ".claude.json")  # its local scope, not the `.mcp.json` of the team
+    assert "agentx" in json.loads((home / ".claude.json").read_text())["projects"][str(project)]["mcpServers"]
+    everywhere = call("install", "codex", "--user", "--yes", "-C", project, "--json").json
+    assert everywhere["do_not_commit"] == []
+    assert "-C" not in (home / ".codex" / "config.toml").read_text()
+
+
+def test_a_server_of_the_same_name_is_kept_and_named(call, project):
+    own = {"mcpServers": {"agentx": {"command": "other"}}}
+    (project / ".cursor").mkdir()
+    (project / ".cursor" / "mcp.json").write_text(json.dumps(own))
+    done = call("install", "cursor", "--yes", "-C", project)
+    assert "which stays" in done.out
+    assert json.loads((project / ".cursor" / "mcp.json").read_text()) == own
