@@ -45,7 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         api_base: ``AGENTX_API_BASE``: address of a server that speaks the provider's protocol.
         api_key: ``AGENTX_API_KEY``: key for it; the provider's own variables (``OPENAI_API_KEY``, …) work as
             well.
-        cache_dir: ``AGENTX_CACHE_DIR``: directory of installed models; ``~/.cache/agentx`` by default.
+        cache_dir: ``AGENTX_CACHE_DIR``: directory of installed models and compiled patterns;
+            ``~/.cache/agentx`` by default.
         state_dir: ``AGENTX_STATE_DIR``: what this user trusts, and the daemon's database;
             ``~/.local/state/agentx`` by default. Empty if the user has no home: then trust ends with the
             process.

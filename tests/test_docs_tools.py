@@ -14,6 +14,7 @@ from agentx import Workspace, settings
 from agentx.client import place
 from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource
 from agentx.context.assembler import TITLES
+from agentx.hosts import hook
 from agentx.storage.events.facts import FACTS
 from agentx.storage.extras import EXTRAS
 from agentx.synthesis.memory.conclusions import CONCLUSIONS
@@ -105,7 +106,7 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
 
 
 def test_every_variable_that_is_read_has_its_row():
-    sources = inspect.getsource(settings) + inspect.getsource(place)
+    sources = "".join(map(inspect.getsource, (settings, place, hook)))
     read = set(re.findall(r'"((?:AGENTX|XDG)_\w+)"', sources)) - {settings.RUN, settings.ACTS}
     assert read
     text = page("configuration.md").partition("## Environment")[2].partition("## Extras")[0]

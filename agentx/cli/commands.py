@@ -48,7 +48,7 @@ TOP: dict[str, dict[str, str]] = {
         "import": "Import the transcripts of other agents, with full history.",
         "recap": "Show in one screen what was learned.",
         "export": "Write the active rules to a file that another agent reads.",
-        "watch": "Record edits by people, editors and other agents as they are made.",
+        "watch": "Record edits by people, editors and other agents.",
         "tool": "Call a tool of the workspace from any script.",
         "check": "Run the configured checks.",
         "record": "Record what another agent said and did.",

@@ -21,6 +21,7 @@ from agentx.context.rendering import (
     Omitted,
     flow_text,
     happened,
+    least_tokens,
     memory_line,
     passage,
     provided,
@@ -291,10 +292,8 @@ class _Draft(WorkPage):
     def _show_recalled(self, hit: SearchHit, most: int) -> bool:
         """Show a memory or a passage, cut to a number of tokens, if there is room; return whether it was."""
         item = self.state.items.get(hit.symbol) if hit.kind == "memory" else None
-        # No token spans two words, so most of what does not fit need not be counted; a cut text has nearly as
-        # many tokens as it may have.
-        words = len((item.text if item else hit.text).split())
-        if min(words, most // 2) > self.free:
+        # Most of what does not fit need not be counted
+        if least_tokens(hit, item, most, self.free) > self.free:
             self.omit(hit.id, hit.kind, hit.text, NO_ROOM)
             return False
         shown = remembered(hit, item, most) if item else passage(hit, most)

@@ -15,7 +15,7 @@ from agentx.engine.daily_recap import Told
 from agentx.search.event_chunks import place
 from agentx.storage.events.types import ContextProvided
 from agentx.storage.text import shorten
-from agentx.synthesis.language.tokens import count_tokens, cut
+from agentx.synthesis.language.tokens import BYTES_PER_TOKEN, count_tokens, cut
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     FlowDetail,
@@ -37,6 +37,15 @@ _MESSAGE_TOKENS = 1_000
 _CHECK_TOKENS = 30
 _QUOTE_WORDS = 25
 """Maximum number of words of a quote beside an item."""
+
+_FRAME_TOKENS = 40
+"""Above it, the place of a passage is not read to tell whether there may be room for it."""
+
+_MARKS, _MARKS_OF_MEMORY = 2, 4
+"""Tokens of the marks around a passage or a memory item, at least."""
+
+_ASCII_PIECES = re.compile("[A-Za-z]+|[0-9]{1,3}|[^A-Za-z0-9](?=[0-9])")
+"""What is at least one token each, in a text of ASCII."""
 
 _MEMORY = ("mission", "rules", "rejections", "problems", "state", "flow")
 """Sections of a context whose items come from memory."""
@@ -360,8 +369,28 @@ def passage(hit: SearchHit, most: int) -> ContextItem:
 def remembered(hit: SearchHit, item: MemoryItem, most: int) -> ContextItem:
     """Render a recalled memory item, cut to a number of tokens, on a line with its kind and date."""
     line = memory_line(msgspec.structs.replace(item, text=cut(item.text, most)), "recalled", "")
-    since = ", ".join(part for part in (sort_of(item).replace("_", " "), item.created_at[:10]) if part)
-    return reworded(line, f"{line.text} ({since})", id=hit.id, kind="memory", why=_how_found(hit))
+    return reworded(
+        line, f"{line.text} ({_kind_and_day(item)})", id=hit.id, kind="memory", why=_how_found(hit)
+    )
+
+
+def _kind_and_day(item: MemoryItem) -> str:
+    return ", ".join(part for part in (sort_of(item).replace("_", " "), item.created_at[:10]) if part)
+
+
+def least_tokens(hit: SearchHit, item: MemoryItem | None, most: int, free: int) -> int:
+    """Return how many tokens a passage or a memory item takes at least, read as far as it matters.
+
+    No token spans two words, nor letters and digits; a cut text has nearly as many tokens as it may have.
+    """
+    text = item.text if item else hit.text
+    words = min(len(text.split()), most // 2)
+    if words > free or words + _FRAME_TOKENS <= free:
+        return words
+    frame = f" {_kind_and_day(item)} [{item.id}]" if item else f" {place(hit)}"
+    pieces = len(_ASCII_PIECES.findall(frame)) if frame.isascii() else 0
+    marks = _MARKS_OF_MEMORY if item else _MARKS
+    return min(words + pieces + marks, (len(frame) + len(text)) // BYTES_PER_TOKEN)  # counted, or estimated
 
 
 def _how_found(hit: SearchHit) -> str:

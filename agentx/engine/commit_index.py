@@ -53,7 +53,7 @@ class CommitIndex:
                 found = bisect_left(newer, (seq, ""))
                 return newer[found][1] if 0 < found < len(newer) else ""
             places = range(len(self._known) // _RECORD_BYTES)
-            found = bisect_left(places, seq, key=lambda place: self._pair(place)[0])
+            found = bisect_left(places, seq, key=self._seq)
             return self._pair(found)[1] if found < len(places) else ""
 
     def extend(self, head: str, most: int = WALK) -> bool:
@@ -127,6 +127,9 @@ class CommitIndex:
             data = data[: len(data) - len(data) % _RECORD_BYTES]
             seqs = np.frombuffer(data, dtype=[("seq", ">u8"), ("id", f"V{_ID_BYTES}")])["seq"]
             self._known = data if bool((seqs[1:] >= seqs[:-1]).all()) else b""
+
+    def _seq(self, place: int) -> int:
+        return int.from_bytes(self._known[place * _RECORD_BYTES : place * _RECORD_BYTES + 8])
 
     def _pair(self, place: int) -> Pair:
         at = place * _RECORD_BYTES

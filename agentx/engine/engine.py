@@ -198,7 +198,10 @@ class Engine:
             self.commits.extend(self.git.head)
             commits = {seq: self.commits.find(seq) for seq in {hit.seq for hit in hits if not hit.source}}
             return [
-                hit if hit.source else msgspec.structs.replace(hit, commit=commits[hit.seq]) for hit in hits
+                hit
+                if hit.source or not commits[hit.seq]
+                else msgspec.structs.replace(hit, commit=commits[hit.seq])
+                for hit in hits
             ]
 
         def ask() -> list[SearchHit]:

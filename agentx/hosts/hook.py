@@ -43,10 +43,17 @@ WAIT_S = {START: 1.2, PROMPT: 1.2, BEFORE: 0.9, END: 0.8}
 Claude Code ends hooks of a session's end after 1.5 s.
 """
 
+STARTING_S = {START: 4.0, PROMPT: 2.5}
+"""How long to wait, by moment, where a server had to be started first.
+
+A session's first prompt may give a rule that its first tool call breaks. Other moments do not wait.
+"""
+
 WAIT = "AGENTX_HOOK_WAIT_S"
 """Variable with another time to wait, for all moments."""
 
 _OTHER_WAIT_S = 0.8
+_LOOK_S = 0.03
 _READ_S = 5.0
 _MOST_BYTES = 32 << 20
 _MOST_REQUEST = 6 << 20
@@ -172,16 +179,17 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
             return None
     except OSError:
         pass
-    connection = Socket(AF_UNIX, SOCK_STREAM)
     end = time.monotonic() + wait_s(action.moment, environ)
+    connection = None
     try:
         try:
-            place.check(where)
-            connection.settimeout(end - time.monotonic())
-            connection.connect(f"{where}/{place.SOCKET}")
+            connection = _connected(where, end)
         except (FileNotFoundError, ConnectionRefusedError):
             _start(workspace, environ)
-            return None
+            if action.moment not in STARTING_S:
+                return None
+            end = time.monotonic() + wait_s(action.moment, environ, STARTING_S)
+            connection = _connected_later(where, end)
         found, anew = _asked(connection, _request(action, workspace, key), end)
     except TimeoutError:
         if action.moment in WAIT_S:  # another may only be slow
@@ -190,19 +198,47 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     except (OSError, ValueError, place.PlaceRefused):
         return None
     finally:
-        connection.close()
+        if connection is not None:
+            connection.close()
     if anew:
         _start(workspace, environ)
     return found
 
 
-def wait_s(moment: str, environ: "Mapping[str, str]") -> float:
+def _connected(where: str, end: float) -> Socket:
+    """Return a connection to the server."""
+    place.check(where)
+    connection = Socket(AF_UNIX, SOCK_STREAM)
+    try:
+        connection.settimeout(_left(end))
+        connection.connect(f"{where}/{place.SOCKET}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connected_later(where: str, end: float) -> Socket:
+    """Return a connection to a server that is being started.
+
+    Raises:
+        TimeoutError: It was not there in time.
+    """
+    while True:
+        time.sleep(_LOOK_S)
+        try:
+            return _connected(where, end)
+        except (FileNotFoundError, ConnectionRefusedError):
+            _left(end)
+
+
+def wait_s(moment: str, environ: "Mapping[str, str]", usual: "Mapping[str, float]" = WAIT_S) -> float:
     """Return how long to wait for the server's answer at a moment: ``AGENTX_HOOK_WAIT_S``, or as usual."""
     try:
         own = float(environ.get(WAIT, ""))
     except ValueError:
         own = 0.0
-    return own if own > 0 else WAIT_S.get(moment, _OTHER_WAIT_S)
+    return own if own > 0 else usual.get(moment, _OTHER_WAIT_S)
 
 
 def _request(action: HostAction, workspace: str, key: str) -> bytes:

@@ -13,14 +13,14 @@ from typing import Any
 
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
-    Result,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
+    RequestedCall,
     Spent,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.lines import Lines
@@ -40,12 +40,12 @@ _APPLIED = re.compile(r"^> Applied edit to (.+?)\s*$", re.MULTILINE)
 _TIMES = {"": 1, "k": 1_000, "M": 1_000_000}
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a chat history; see :data:`agentx.importing.entries.Read`."""
     project = lines.path.parent
     session, at, model, number = f"{project.name} 0", "", "", 0
     proposed: list[FileStep] = []
-    yield Place(id=f"{project} place", session=session, root=str(project))
+    yield ProjectRoot(id=f"{project} place", session=session, root=str(project))
     for sort, block in groupby(lines.whole().split("\n"), key=_sort):
         text = "\n".join(block)
         number += 1
@@ -62,7 +62,7 @@ def read(lines: Lines) -> Generator[Entry]:
             case "note":
                 found = _MODEL.search(text)
                 model = found[1] if found else model
-                yield Aside(
+                yield HostAside(
                     **own, sort="note of aider", text="\n".join(line[2:] for line in text.split("\n"))
                 )
                 yield from _spent(text, own, model)
@@ -85,28 +85,30 @@ def _sort(line: str) -> str:
     return "note" if line.startswith(("> ", ">\n")) else "answer"
 
 
-def _said(text: str, own: dict[str, Any]) -> Iterator[Entry]:
+def _said(text: str, own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     talk = _TALK.fullmatch(text)
     if talk:
         yield UserWords(**own, text=talk["said"])
     elif text.startswith(("/", "!")):
-        yield Aside(**own, sort="command", text=text)
+        yield HostAside(**own, sort="command", text=text)
     elif text.strip() in ("", "<blank>"):
-        yield Passed(**own, sort="blank input")
+        yield PassedOver(**own, sort="blank input")
     else:
         yield UserWords(**own, text=text)
 
 
-def _applied(text: str, own: dict[str, Any], proposed: list[FileStep]) -> Iterator[Entry]:
+def _applied(text: str, own: dict[str, Any], proposed: list[FileStep]) -> Iterator[TranscriptEntry]:
     """Tell the edits that aider says it applied, of those in the answer before."""
     for path in dict.fromkeys(_APPLIED.findall(text)):
         call = f"{own['id']} {path}"
         steps = tuple(step for step in proposed if step.path == path)
-        yield Call(**{**own, "id": f"{call} call"}, call_id=call, tool="edit", arguments={"path": path})
-        yield Result(**{**own, "id": f"{call} result"}, call_id=call, output="Applied edit.", steps=steps)
+        yield RequestedCall(
+            **{**own, "id": f"{call} call"}, call_id=call, tool="edit", arguments={"path": path}
+        )
+        yield CallResult(**{**own, "id": f"{call} result"}, call_id=call, output="Applied edit.", steps=steps)
 
 
-def _spent(text: str, own: dict[str, Any], model: str) -> Iterator[Entry]:
+def _spent(text: str, own: dict[str, Any], model: str) -> Iterator[TranscriptEntry]:
     for number, used in enumerate(_SPENT.finditer(text)):
         yield Spent(
             **{**own, "id": f"{own['id']} usage {number}"},

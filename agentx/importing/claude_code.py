@@ -12,19 +12,28 @@ from typing import Any
 
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
-    Result,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
+    RequestedCall,
     Spent,
     Thought,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.host_text import unwrapped
-from agentx.importing.lines import Line, Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
+from agentx.importing.lines import (
+    Lines,
+    TranscriptLine,
+    amount_in,
+    as_json,
+    fields_in,
+    number_in,
+    parts_in,
+    text_in,
+)
 
 HOST = "claude-code"
 
@@ -37,7 +46,7 @@ _FROM_SERVER = "mcp__"
 """Begins the names of tools of MCP servers, which choose every word of their results and of their errors."""
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     return _Reading(lines.name).entries(lines)
 
@@ -56,16 +65,16 @@ class _Reading:
         self._queued: deque[str] = deque()
         self._taken_up = ""
 
-    def entries(self, lines: Lines) -> Generator[Entry]:
+    def entries(self, lines: Lines) -> Generator[TranscriptEntry]:
         for line in lines:
             if line.value is None:
-                yield Aside(
+                yield HostAside(
                     id=f"{self._session} line {line.number}", sort="not JSON", text=line.text, known=False
                 )
             else:
                 yield from self._record(line, line.value)
 
-    def _record(self, line: Line, record: dict[str, Any]) -> Iterator[Entry]:
+    def _record(self, line: TranscriptLine, record: dict[str, Any]) -> Iterator[TranscriptEntry]:
         session = text_in(record.get("sessionId")) or self._session
         agent = text_in(record.get("agentId"))
         sub = record.get("isSidechain") is True
@@ -88,23 +97,23 @@ class _Reading:
             case "attachment":
                 yield from self._attachment(record, known)
             case "system":
-                yield Passed(**known, sort=f"system {text_in(record.get('subtype'))}".strip())
+                yield PassedOver(**known, sort=f"system {text_in(record.get('subtype'))}".strip())
             case "file-history-snapshot":
-                yield Passed(**known, sort="file-history-snapshot")
+                yield PassedOver(**known, sort="file-history-snapshot")
             case other:
                 sort = text_in(other) or "without a type"
-                yield Aside(**known, sort=sort, text=as_json(record), known=False)
+                yield HostAside(**known, sort=sort, text=as_json(record), known=False)
 
-    def _moved(self, record: dict[str, Any], session: str) -> Iterator[Entry]:
+    def _moved(self, record: dict[str, Any], session: str) -> Iterator[TranscriptEntry]:
         """Tell where the session works: the first directory that it names."""
         root = text_in(record.get("cwd"))
         if root and not self._root:
             self._root = root
-            yield Place(id=f"{session} place", session=session, root=root)
+            yield ProjectRoot(id=f"{session} place", session=session, root=root)
 
     # --- the user's side --------------------------------------------------------------------------
 
-    def _user(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _user(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         content = fields_in(record.get("message")).get("content")
         blocks = parts_in(content) or [{"type": "text", "text": text_in(content)}]
         synthetic = ""
@@ -120,29 +129,29 @@ class _Reading:
                 case "tool_result":
                     yield self._result(block, record, own)
                 case "text" if synthetic:
-                    yield Aside(**own, sort=synthetic, text=text_in(block.get("text")))
+                    yield HostAside(**own, sort=synthetic, text=text_in(block.get("text")))
                 case "text":
                     yield self._said(text_in(block.get("text")), own)
                 case "image" | "document":
-                    yield Aside(**own, sort=text_in(block.get("type")), text=_without_data(block))
+                    yield HostAside(**own, sort=text_in(block.get("type")), text=_without_data(block))
                 case other:
-                    yield Aside(**own, sort=f"user {other}", text=as_json(block), known=False)
+                    yield HostAside(**own, sort=f"user {other}", text=as_json(block), known=False)
 
-    def _said(self, text: str, own: dict[str, Any]) -> Entry:
+    def _said(self, text: str, own: dict[str, Any]) -> TranscriptEntry:
         """Tell the user's words from what the host wrote into their place."""
         if own["sub"]:  # the agent speaks to its subagent
             return AgentWords(**own, text=text)
         if _INTERRUPT.fullmatch(text.strip()):
-            return Aside(**own, sort="interrupt", text=text)
+            return HostAside(**own, sort="interrupt", text=text)
         words, wrapped = unwrapped(text)
         if not wrapped:
             return UserWords(**own, text=text)
         said = wrapped.get("command-args", "").strip()
         if said and not words:
             return UserWords(**own, text=f"{wrapped.get('command-name', '').strip()} {said}".strip())
-        return UserWords(**own, text=words) if words else Aside(**own, sort="host message", text=text)
+        return UserWords(**own, text=words) if words else HostAside(**own, sort="host message", text=text)
 
-    def _queue(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _queue(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Read what the user typed while the agent worked: taken up, or put back into the prompt."""
         operation, content = text_in(record.get("operation")), text_in(record.get("content"))
         own: dict[str, Any] = {**known, "id": f"{known['session']} queue {known['at']} {operation}"}
@@ -156,23 +165,25 @@ class _Reading:
             self._queued.clear()
         elif operation == "dequeue" and self._queued:
             self._queued.popleft()  # it becomes a record of the type `user`
-        yield Passed(**own, sort=f"queue-operation {operation}".strip())
+        yield PassedOver(**own, sort=f"queue-operation {operation}".strip())
 
-    def _attachment(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _attachment(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         attached = fields_in(record.get("attachment"))
         said, taken_up = text_in(attached.get("prompt")), self._taken_up
         typed = attached.get("type") == "queued_command" and attached.get("commandMode", "prompt") == "prompt"
         if typed and said and said == taken_up:
             self._taken_up = ""
-            yield Passed(**known, sort="attachment queued_command")
+            yield PassedOver(**known, sort="attachment queued_command")
         elif typed and said:
             yield self._said(said, known)
         else:
-            yield Aside(**known, sort=f"attachment {text_in(attached.get('type'))}", text=as_json(attached))
+            yield HostAside(
+                **known, sort=f"attachment {text_in(attached.get('type'))}", text=as_json(attached)
+            )
 
     # --- the agent's side -------------------------------------------------------------------------
 
-    def _assistant(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _assistant(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         message = fields_in(record.get("message"))
         model = text_in(message.get("model"))
         content = message.get("content")
@@ -181,23 +192,23 @@ class _Reading:
             own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             match block.get("type"):
                 case "text" if model == "<synthetic>" or record.get("isApiErrorMessage") is True:
-                    yield Aside(**own, sort="host message", text=text_in(block.get("text")))
+                    yield HostAside(**own, sort="host message", text=text_in(block.get("text")))
                 case "text":
                     yield AgentWords(**own, text=text_in(block.get("text")), model=model)
                 case "thinking":
                     yield Thought(**own, text=text_in(block.get("thinking")), model=model)
                 case "redacted_thinking":
-                    yield Passed(**own, sort="assistant redacted_thinking")
+                    yield PassedOver(**own, sort="assistant redacted_thinking")
                 case "tool_use":
                     call, tool = text_in(block.get("id")), text_in(block.get("name"))
                     self._tools[call] = (tool, fields_in(block.get("input")))
-                    yield Call(**own, call_id=call, tool=tool, arguments=self._tools[call][1])
+                    yield RequestedCall(**own, call_id=call, tool=tool, arguments=self._tools[call][1])
                 case other:
-                    yield Aside(**own, sort=f"assistant {other}", text=as_json(block), known=False)
+                    yield HostAside(**own, sort=f"assistant {other}", text=as_json(block), known=False)
         if (used := fields_in(message.get("usage"))) and model != "<synthetic>":
             yield _spent(known, text_in(message.get("id")), model, used, record.get("costUSD"))
 
-    def _result(self, block: dict[str, Any], record: dict[str, Any], own: dict[str, Any]) -> Entry:
+    def _result(self, block: dict[str, Any], record: dict[str, Any], own: dict[str, Any]) -> TranscriptEntry:
         call = text_in(block.get("tool_use_id"))
         tool, arguments = self._tools.get(call, ("", {}))
         output, told = _text_of(block.get("content")), record.get("toolUseResult")
@@ -211,7 +222,7 @@ class _Reading:
         command = text_in(arguments.get("command")) if tool in ("Bash", "BashOutput") else ""
         exited = _EXIT.match(output) if command and failed else None
         ran = isinstance(told, dict) and not told.get("interrupted") and not told.get("backgroundTaskId")
-        return Result(
+        return CallResult(
             **own,
             call_id=call,
             output=output,
@@ -224,12 +235,12 @@ class _Reading:
             ),
         )
 
-    def _progress(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _progress(self, record: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Read what a subagent says and does, which early versions tell in the session itself."""
         data = fields_in(record.get("data"))
         message, agent = fields_in(data.get("message")), text_in(data.get("agentId"))
         if data.get("type") != "agent_progress" or not message:
-            yield Passed(**known, sort=f"progress {text_in(data.get('type'))}".strip())
+            yield PassedOver(**known, sort=f"progress {text_in(data.get('type'))}".strip())
             return
         own: dict[str, Any] = {
             **known,

@@ -14,15 +14,15 @@ import msgspec
 
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
-    Result,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
+    RequestedCall,
     Spent,
     Thought,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.host_text import exit_code_in, unwrapped
@@ -42,7 +42,7 @@ _REPEATED = frozenset({"agent_message", "agent_reasoning", "agent_reasoning_raw_
 """Events that repeat an item."""
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     return _Reading(lines.name).entries(lines)
 
@@ -61,11 +61,11 @@ class _Reading:
         self._bare = True
         self._calls: dict[str, tuple[str, dict[str, Any], str]] = {}
 
-    def entries(self, lines: Lines) -> Generator[Entry]:  # noqa: C901 - one branch for each type
+    def entries(self, lines: Lines) -> Generator[TranscriptEntry]:  # noqa: C901 - one branch for each type
         for line in lines:
             known: dict[str, Any] = {"id": f"{self._session} line {line.number}", "session": self._session}
             if line.value is None:
-                yield Aside(**known, sort="not JSON", text=line.text, known=False)
+                yield HostAside(**known, sort="not JSON", text=line.text, known=False)
                 continue
             record, at = line.value, text_in(line.value.get("timestamp"))
             known["at"] = at
@@ -76,36 +76,36 @@ class _Reading:
                 case "turn_context":
                     self._model = text_in(payload.get("model")) or self._model
                     yield from self._place(text_in(payload.get("cwd")), known)
-                    yield Passed(**known, sort="turn_context")
+                    yield PassedOver(**known, sort="turn_context")
                 case "response_item":
                     yield from self._item(payload, known)
                 case "event_msg":
                     yield from self._event(payload, known)
                 case "compacted":
-                    yield Aside(**known, sort="compaction summary", text=text_in(payload.get("message")))
+                    yield HostAside(**known, sort="compaction summary", text=text_in(payload.get("message")))
                 case None if "instructions" in record and "id" in record:
                     yield from self._begin({**record, "cli_version": ""}, known)
                 case None if record.get("record_type") == "state":
-                    yield Passed(**known, sort="state")
+                    yield PassedOver(**known, sort="state")
                 case _ if not payload and self._bare:
                     yield from self._item(record, known)
                 case other:
-                    yield Aside(**known, sort=str(other), text=as_json(record), known=False)
+                    yield HostAside(**known, sort=str(other), text=as_json(record), known=False)
 
-    def _begin(self, meta: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _begin(self, meta: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         self._session = known["session"] = text_in(meta.get("id")) or self._session
         self._bare = not meta.get("cli_version")
         yield from self._place(text_in(meta.get("cwd")), known)
-        yield Passed(**known, sort="session_meta")
+        yield PassedOver(**known, sort="session_meta")
 
-    def _place(self, root: str, known: dict[str, Any]) -> Iterator[Entry]:
+    def _place(self, root: str, known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         if root and not self._placed:
             self._placed = True
-            yield Place(**{**known, "id": f"{self._session} place"}, root=root)
+            yield ProjectRoot(**{**known, "id": f"{self._session} place"}, root=root)
 
     # --- items: what the model was given and said -------------------------------------------------
 
-    def _item(self, item: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _item(self, item: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         match item.get("type"):
             case "message":
                 yield from self._message(item, known)
@@ -115,40 +115,42 @@ class _Reading:
                 if text:
                     yield Thought(**known, text=text, model=self._model)
                 else:
-                    yield Passed(**known, sort="reasoning encrypted")
+                    yield PassedOver(**known, sort="reasoning encrypted")
             case "function_call" | "custom_tool_call" | "local_shell_call":
                 yield self._call(item, known)
             case "function_call_output" | "custom_tool_call_output":
                 yield self._result(item, known)
             case "web_search_call":
                 name = text_in(item.get("id")) or known["id"]
-                yield Call(**known, call_id=name, tool="web_search", arguments=fields_in(item.get("action")))
+                yield RequestedCall(
+                    **known, call_id=name, tool="web_search", arguments=fields_in(item.get("action"))
+                )
                 status: ToolStatus = "SUCCEEDED" if item.get("status") == "completed" else "FAILED"
-                yield Result(
+                yield CallResult(
                     **{**known, "id": f"{known['id']} result"}, call_id=name, output="", status=status
                 )
             case "ghost_snapshot" | "compaction" | "compaction_summary":
-                yield Passed(**known, sort=text_in(item.get("type")))
+                yield PassedOver(**known, sort=text_in(item.get("type")))
             case other:
-                yield Aside(**known, sort=f"item {other}", text=as_json(item), known=False)
+                yield HostAside(**known, sort=f"item {other}", text=as_json(item), known=False)
 
-    def _message(self, item: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _message(self, item: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         role = item.get("role")
         for number, part in enumerate(parts_in(item.get("content"))):
             own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             text = text_in(part.get("text"))
             if not text:
-                yield Aside(**own, sort=text_in(part.get("type")) or "part", text="[no text]")
+                yield HostAside(**own, sort=text_in(part.get("type")) or "part", text="[no text]")
             elif role == "assistant":
                 yield AgentWords(**own, text=text, model=self._model)
             elif role != "user":
-                yield Aside(**own, sort=f"{text_in(role)} message", text=text)
+                yield HostAside(**own, sort=f"{text_in(role)} message", text=text)
             elif self._bare and (words := unwrapped(text)[0]):
                 yield UserWords(**own, text=words)
             else:
-                yield Aside(**own, sort="model input", text=text)
+                yield HostAside(**own, sort="model input", text=text)
 
-    def _call(self, item: dict[str, Any], known: dict[str, Any]) -> Entry:
+    def _call(self, item: dict[str, Any], known: dict[str, Any]) -> TranscriptEntry:
         name = text_in(item.get("call_id")) or text_in(item.get("id")) or known["id"]
         tool = text_in(item.get("name")) or text_in(item.get("type")).removesuffix("_call")
         arguments = fields_in(item.get("action"))
@@ -159,9 +161,9 @@ class _Reading:
             arguments = {"input": text_in(item.get("input"))}
         command = _command(arguments) if tool in _SHELLS else ""
         self._calls[name] = (tool, arguments, command)
-        return Call(**known, call_id=name, tool=tool, arguments=arguments)
+        return RequestedCall(**known, call_id=name, tool=tool, arguments=arguments)
 
-    def _result(self, item: dict[str, Any], known: dict[str, Any]) -> Entry:
+    def _result(self, item: dict[str, Any], known: dict[str, Any]) -> TranscriptEntry:
         name, told = text_in(item.get("call_id")), item.get("output")
         tool, arguments, command = self._calls.get(name, ("", {}, ""))
         success = fields_in(told).get("success")
@@ -177,7 +179,7 @@ class _Reading:
         failed = success is False or bool(code) or (patch and not code and _failed_patch(output))
         status: ToolStatus = "DENIED" if refused else "FAILED" if failed else "SUCCEEDED"
         steps: tuple[FileStep, ...] = tuple(steps_of(patch)) if status == "SUCCEEDED" and patch else ()
-        return Result(
+        return CallResult(
             **known,
             call_id=name,
             output=output,
@@ -190,7 +192,7 @@ class _Reading:
 
     # --- events: what the host showed -------------------------------------------------------------
 
-    def _event(self, event: dict[str, Any], known: dict[str, Any]) -> Iterator[Entry]:
+    def _event(self, event: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         sort = text_in(event.get("type"))
         if sort == "user_message" and not self._bare:
             yield self._said(text_in(event.get("message")), known)
@@ -198,20 +200,20 @@ class _Reading:
             used = fields_in(fields_in(event.get("info")).get("last_token_usage"))
             if used:
                 yield self._spent(used, known)
-            yield Passed(**known, sort="event token_count")
+            yield PassedOver(**known, sort="event token_count")
         elif sort == "turn_aborted":
-            yield Aside(**known, sort="interrupt", text=text_in(event.get("reason")))
+            yield HostAside(**known, sort="interrupt", text=text_in(event.get("reason")))
         elif sort in _REPEATED or sort.endswith(
             ("_begin", "_end", "_delta", "_started", "_complete", "_completed")
         ):
-            yield Passed(**known, sort=f"event {sort}")
+            yield PassedOver(**known, sort=f"event {sort}")
         else:
-            yield Aside(**known, sort=f"event {sort}", text=as_json(event), known=False)
+            yield HostAside(**known, sort=f"event {sort}", text=as_json(event), known=False)
 
-    def _said(self, text: str, known: dict[str, Any]) -> Entry:
+    def _said(self, text: str, known: dict[str, Any]) -> TranscriptEntry:
         words, wrapped = unwrapped(text)
         if wrapped and not words:
-            return Aside(**known, sort="model input", text=text)
+            return HostAside(**known, sort="model input", text=text)
         return UserWords(**known, text=words if wrapped else text)
 
     def _spent(self, used: dict[str, Any], known: dict[str, Any]) -> Spent:

@@ -9,7 +9,7 @@ from agentx.importing.lines import Lines
 from agentx.storage.events.types import ToolStatus
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a transcript tells.
 
     Attributes:
@@ -25,27 +25,27 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     sub: bool = False
 
 
-class UserWords(Entry, frozen=True):
+class UserWords(TranscriptEntry, frozen=True):
     """What the user typed."""
 
     text: str
 
 
-class AgentWords(Entry, frozen=True):
+class AgentWords(TranscriptEntry, frozen=True):
     """What an agent said to the user, or to another agent."""
 
     text: str
     model: str = ""
 
 
-class Thought(Entry, frozen=True):
+class Thought(TranscriptEntry, frozen=True):
     """Reasoning of an agent."""
 
     text: str
     model: str = ""
 
 
-class Call(Entry, frozen=True):
+class RequestedCall(TranscriptEntry, frozen=True):
     """A tool call, as the agent asked for it."""
 
     call_id: str
@@ -73,7 +73,7 @@ class FileStep(msgspec.Struct, frozen=True, kw_only=True):
     base: str | None = None
 
 
-class Result(Entry, frozen=True):
+class CallResult(TranscriptEntry, frozen=True):
     """The result of a tool call.
 
     Attributes:
@@ -94,10 +94,10 @@ class Result(Entry, frozen=True):
     exit_code: int | None = None
     steps: tuple[FileStep, ...] = ()
     duration_ms: int = 0
-    call: Call | None = None
+    call: RequestedCall | None = None
 
 
-class Aside(Entry, frozen=True):
+class HostAside(TranscriptEntry, frozen=True):
     """A record that is nobody's word, or of an unknown type: kept as it is."""
 
     sort: str
@@ -105,13 +105,13 @@ class Aside(Entry, frozen=True):
     known: bool = True
 
 
-class Passed(Entry, frozen=True):
+class PassedOver(TranscriptEntry, frozen=True):
     """A record of a known type without content of its own: only counted."""
 
     sort: str
 
 
-class Spent(Entry, frozen=True):
+class Spent(TranscriptEntry, frozen=True):
     """Tokens of a model call; a later entry with the same ``call`` replaces an earlier one.
 
     Attributes:
@@ -128,11 +128,11 @@ class Spent(Entry, frozen=True):
     cost_usd: float | None = None
 
 
-class Place(Entry, frozen=True):
+class ProjectRoot(TranscriptEntry, frozen=True):
     """Where the session works from here on: the project's directory."""
 
     root: str
 
 
-Read = Callable[[Lines], Generator[Entry]]
+Read = Callable[[Lines], Generator[TranscriptEntry]]
 """Reads a transcript; malformed content never raises."""

@@ -10,15 +10,15 @@ from typing import Any
 
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
-    Result,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
+    RequestedCall,
     Spent,
     Thought,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.host_text import exit_code_in, unwrapped
@@ -27,7 +27,7 @@ from agentx.importing.lines import Lines, as_json, fields_in, number_in, parts_i
 _FINISHED = {"success": "SUCCEEDED", "error": "FAILED", "cancelled": "DENIED"}
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     if lines.path.name.removesuffix(".gz").endswith(".jsonl"):
         yield from _Conversation(lines.name).entries(lines)
@@ -43,7 +43,7 @@ def read(lines: Lines) -> Generator[Entry]:
         lines.records = max(len(chat.messages), 1)
         yield from chat.told()
     else:
-        yield Aside(id=f"{lines.name} file", sort="not a transcript", text="", known=False)
+        yield HostAside(id=f"{lines.name} file", sort="not a transcript", text="", known=False)
 
 
 class _Conversation:
@@ -58,17 +58,19 @@ class _Conversation:
         self._about: dict[str, Any] = {}
         self._name = name
 
-    def entries(self, lines: Lines) -> Generator[Entry]:
+    def entries(self, lines: Lines) -> Generator[TranscriptEntry]:
         asides = []
         for line in lines:
             record = line.value
             if record is None:
                 asides.append(
-                    Aside(id=f"{self._name} line {line.number}", sort="not JSON", text=line.text, known=False)
+                    HostAside(
+                        id=f"{self._name} line {line.number}", sort="not JSON", text=line.text, known=False
+                    )
                 )
             elif "$rewindTo" in record:
                 asides.append(
-                    Aside(
+                    HostAside(
                         id=f"{self._name} line {line.number}",
                         sort="rewind",
                         text=text_in(record["$rewindTo"]),
@@ -82,7 +84,7 @@ class _Conversation:
                 self.take(record)
             else:
                 asides.append(
-                    Aside(
+                    HostAside(
                         id=f"{self._name} line {line.number}",
                         sort="record",
                         text=as_json(record),
@@ -98,7 +100,7 @@ class _Conversation:
         for number, message in enumerate(parts_in(about.get("messages"))):
             self.messages[text_in(message.get("id")) or f"message {number}"] = message
 
-    def told(self) -> Iterator[Entry]:
+    def told(self) -> Iterator[TranscriptEntry]:
         """Yield the entries of the messages."""
         session = text_in(self._about.get("sessionId")) or self._name
         sub = self._about.get("kind") == "subagent"
@@ -107,7 +109,7 @@ class _Conversation:
             [place for place in listed if isinstance(place, str)] if isinstance(listed, list) else []
         )
         if directories:
-            yield Place(id=f"{session} place", session=session, root=directories[0])
+            yield ProjectRoot(id=f"{session} place", session=session, root=directories[0])
         for name, message in self.messages.items():
             own: dict[str, Any] = {
                 "id": name if len(name) > 8 else f"{session} {name}",  # noqa: PLR2004 - no universal id
@@ -118,7 +120,7 @@ class _Conversation:
             yield from _message(message, own)
 
 
-def _message(message: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
+def _message(message: dict[str, Any], own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     sort = text_in(message.get("type"))
     text = _text(message.get("content"))
     if sort == "user":
@@ -129,18 +131,18 @@ def _message(message: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
         elif typed:
             yield UserWords(**own, text=typed if wrapped or shown is not None else text)
         if wrapped or (shown is not None and text != typed):
-            yield Aside(**{**own, "id": f"{own['id']} input"}, sort="model input", text=text)
+            yield HostAside(**{**own, "id": f"{own['id']} input"}, sort="model input", text=text)
         elif not typed:
-            yield Passed(**own, sort="user without text")
+            yield PassedOver(**own, sort="user without text")
     elif sort == "gemini":
         yield from _answer(message, text, own)
     elif sort in ("info", "error", "warning"):
-        yield Aside(**own, sort=f"host {sort}", text=text)
+        yield HostAside(**own, sort=f"host {sort}", text=text)
     else:
-        yield Aside(**own, sort=sort or "without a type", text=as_json(message), known=False)
+        yield HostAside(**own, sort=sort or "without a type", text=as_json(message), known=False)
 
 
-def _answer(message: dict[str, Any], text: str, own: dict[str, Any]) -> Iterator[Entry]:
+def _answer(message: dict[str, Any], text: str, own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     model = text_in(message.get("model"))
     for number, thought in enumerate(parts_in(message.get("thoughts"))):
         said = f"{text_in(thought.get('subject'))}: {text_in(thought.get('description'))}"
@@ -161,12 +163,14 @@ def _answer(message: dict[str, Any], text: str, own: dict[str, Any]) -> Iterator
         )
 
 
-def _call(call: dict[str, Any], number: int, own: dict[str, Any]) -> Iterator[Entry]:
+def _call(call: dict[str, Any], number: int, own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     name = text_in(call.get("id")) or f"{own['id']} call {number}"
     tool, arguments = text_in(call.get("name")), fields_in(call.get("args"))
     at = text_in(call.get("timestamp")) or own["at"]
     known: dict[str, Any] = {**own, "at": at}
-    yield Call(**{**known, "id": f"{own['id']} call {name}"}, call_id=name, tool=tool, arguments=arguments)
+    yield RequestedCall(
+        **{**known, "id": f"{own['id']} call {name}"}, call_id=name, tool=tool, arguments=arguments
+    )
     status = _FINISHED.get(text_in(call.get("status")))
     if status is None:
         return  # the message is written again when it has ended
@@ -174,7 +178,7 @@ def _call(call: dict[str, Any], number: int, own: dict[str, Any]) -> Iterator[En
     command = text_in(arguments.get("command")) if tool == "run_shell_command" else ""
     code = exit_code_in(output) if command else None
     failed = status == "SUCCEEDED" and bool(code)
-    yield Result(
+    yield CallResult(
         **{**known, "id": f"{own['id']} result {name}"},
         call_id=name,
         output=output,
@@ -218,7 +222,7 @@ def _result(content: Any) -> str:
     return "\n".join(said) if said else _text(content)
 
 
-def _checkpoint(name: str, turns: list[dict[str, Any]]) -> Iterator[Entry]:
+def _checkpoint(name: str, turns: list[dict[str, Any]]) -> Iterator[TranscriptEntry]:
     """Read a saved history: turns of parts, without times and ids."""
     waiting: dict[str, list[str]] = {}
     for number, turn in enumerate(turns):
@@ -229,20 +233,20 @@ def _checkpoint(name: str, turns: list[dict[str, Any]]) -> Iterator[Entry]:
                 tool = text_in(called.get("name"))
                 call = text_in(called.get("id")) or own["id"]
                 waiting.setdefault(tool, []).append(call)
-                yield Call(**own, call_id=call, tool=tool, arguments=fields_in(called.get("args")))
+                yield RequestedCall(**own, call_id=call, tool=tool, arguments=fields_in(called.get("args")))
             elif answered:
                 queue = waiting.get(text_in(answered.get("name")), [])
                 call = text_in(answered.get("id")) or (queue.pop(0) if queue else own["id"])
-                yield Result(**own, call_id=call, output=_result([part]))
+                yield CallResult(**own, call_id=call, output=_result([part]))
             elif turn.get("role") == "model":
                 kind = Thought if part.get("thought") is True else AgentWords
                 yield kind(**own, text=text_in(part.get("text")))
             elif words := unwrapped(text_in(part.get("text")))[0]:
                 # The first turn is the host's own: it describes the directory and the day.
                 yield (
-                    Aside(**own, sort="model input", text=words)
+                    HostAside(**own, sort="model input", text=words)
                     if number == 0
                     else UserWords(**own, text=words)
                 )
             else:
-                yield Aside(**own, sort="model input", text=as_json(part))
+                yield HostAside(**own, sort="model input", text=as_json(part))

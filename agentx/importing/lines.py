@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"\d{1,9}")
 _decode = msgspec.json.Decoder().decode
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """A line of a transcript.
 
     Attributes:
@@ -77,7 +77,7 @@ class Lines:
         """Hex digest of what was read."""
         return self._digest.hexdigest()
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[TranscriptLine]:
         """Yield the lines that are not blank; a torn last line is left out."""
         number = 0
         with _open(self.path) as file:
@@ -93,9 +93,9 @@ class Lines:
                     return
                 if raw.strip():
                     self.records += 1
-                    yield Line(number, value, "" if value is not None else self._text(raw))
+                    yield TranscriptLine(number, value, "" if value is not None else self._text(raw))
 
-    def _long(self, number: int, raw: bytes, file: IO[bytes]) -> Line:
+    def _long(self, number: int, raw: bytes, file: IO[bytes]) -> TranscriptLine:
         start = raw[:_KEPT]
         self.too_long += 1
         self.records += 1
@@ -103,7 +103,7 @@ class Lines:
         while raw and not raw.endswith(b"\n"):
             raw = file.readline(MAX_LINE_BYTES)
             self._take(raw)
-        return Line(number, None, start.decode("utf-8", "replace"))
+        return TranscriptLine(number, None, start.decode("utf-8", "replace"))
 
     def parts(self) -> Iterator[Any]:
         """Yield the JSON documents of a directory of numbered files, in the order of their numbers.

@@ -9,17 +9,26 @@ from typing import Any
 
 import msgspec
 
-from agentx.importing.entries import AgentWords, Aside, Call, Entry, Passed, Result, Spent, UserWords
+from agentx.importing.entries import (
+    AgentWords,
+    CallResult,
+    HostAside,
+    PassedOver,
+    RequestedCall,
+    Spent,
+    TranscriptEntry,
+    UserWords,
+)
 from agentx.importing.lines import Lines, as_json, fields_in, number_in, parts_in, text_in
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a transcript; see :data:`agentx.importing.entries.Read`."""
     if lines.path.name.removesuffix(".gz").endswith(".jsonl"):
         for line in lines:
             record, session = line.value, f"{lines.name}:{line.number}"
             if record is None:
-                yield Aside(id=f"{session} line", sort="not JSON", text=line.text, known=False)
+                yield HostAside(id=f"{session} line", sort="not JSON", text=line.text, known=False)
             elif isinstance(record.get("messages"), list):
                 yield from _conversation(record, session)
             else:  # a message on each line
@@ -34,10 +43,10 @@ def read(lines: Lines) -> Generator[Entry]:
         yield from _conversation(fields_in(chat), f"{lines.name}:{number}")
 
 
-def _conversation(chat: dict[str, Any], session: str) -> Iterator[Entry]:
+def _conversation(chat: dict[str, Any], session: str) -> Iterator[TranscriptEntry]:
     listed = chat.get("messages")
     if not isinstance(listed, list):
-        yield Aside(
+        yield HostAside(
             id=f"{session} file", session=session, sort="not a conversation", text=as_json(chat), known=False
         )
         return
@@ -58,19 +67,19 @@ def _conversation(chat: dict[str, Any], session: str) -> Iterator[Entry]:
         )
 
 
-def _message(message: dict[str, Any], session: str, name: str, model: str = "") -> Iterator[Entry]:
+def _message(message: dict[str, Any], session: str, name: str, model: str = "") -> Iterator[TranscriptEntry]:
     own: dict[str, Any] = {"id": name, "session": session}
     text = _text(message.get("content"))
     match message.get("role"):
         case "user":
-            yield UserWords(**own, text=text) if text else Passed(**own, sort="user without text")
+            yield UserWords(**own, text=text) if text else PassedOver(**own, sort="user without text")
         case "assistant":
             if text or not message.get("tool_calls"):
                 yield AgentWords(**own, text=text or text_in(message.get("refusal")), model=model)
             for number, call in enumerate(parts_in(message.get("tool_calls"))):
                 asked = fields_in(call.get("function")) or fields_in(call.get("custom"))
                 raw = text_in(asked.get("arguments")) or text_in(asked.get("input"))
-                yield Call(
+                yield RequestedCall(
                     **{**own, "id": f"{name} call {number}"},
                     call_id=f"{session} {text_in(call.get('id'))}",
                     tool=text_in(asked.get("name")),
@@ -78,11 +87,11 @@ def _message(message: dict[str, Any], session: str, name: str, model: str = "") 
                 )
         case "tool" | "function":
             answers = text_in(message.get("tool_call_id")) or text_in(message.get("name"))
-            yield Result(**own, call_id=f"{session} {answers}", output=text)
+            yield CallResult(**own, call_id=f"{session} {answers}", output=text)
         case "system" | "developer":
-            yield Aside(**own, sort=f"{message['role']} message", text=text)
+            yield HostAside(**own, sort=f"{message['role']} message", text=text)
         case other:
-            yield Aside(**own, sort=f"role {other}", text=as_json(message), known=False)
+            yield HostAside(**own, sort=f"role {other}", text=as_json(message), known=False)
 
 
 def _text(content: Any) -> str:

@@ -11,15 +11,15 @@ import msgspec
 
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
-    Result,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
+    RequestedCall,
     Spent,
     Thought,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.lines import Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
@@ -33,7 +33,7 @@ _SILENT = frozenset(
 """Actions and observations of version 0 that say nothing of the work."""
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a trajectory; see :data:`agentx.importing.entries.Read`."""
     session = lines.path.parent.name if lines.path.is_dir() else lines.name
     if lines.path.is_dir():
@@ -49,10 +49,10 @@ def read(lines: Lines) -> Generator[Entry]:
         events = iter(parts_in(listed))
         if not isinstance(listed, list):
             lines.records = 1
-            yield Aside(id=f"{session} file", sort="not a trajectory", text="", known=False)
+            yield HostAside(id=f"{session} file", sort="not a trajectory", text="", known=False)
     told = list(events)
     root = next(filter(None, map(_directory, told)), "/workspace")
-    yield Place(id=f"{session} place", session=session, root=root)
+    yield ProjectRoot(id=f"{session} place", session=session, root=root)
     spent: dict[str, Any] = {}
     for number, event in enumerate(told):
         name = event.get("id", number)
@@ -78,7 +78,7 @@ def _directory(event: dict[str, Any]) -> str:
 # --- version 0 --------------------------------------------------------------------------------------------
 
 
-def _of_first(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
+def _of_first(event: dict[str, Any], own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     action, observation = text_in(event.get("action")), text_in(event.get("observation"))
     arguments, extras = fields_in(event.get("args")), fields_in(event.get("extras"))
     if action == "message":
@@ -90,22 +90,24 @@ def _of_first(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
         if thought := text_in(arguments.get("thought")):
             yield Thought(**{**own, "id": f"{own['id']} thought"}, text=thought)
         asked = {name: value for name, value in arguments.items() if name != "thought"}
-        yield Call(**own, call_id=own["id"], tool=action, arguments=asked)
+        yield RequestedCall(**own, call_id=own["id"], tool=action, arguments=asked)
     elif observation and observation not in _SILENT and event.get("cause") is not None:
         yield _observed(event, observation, extras, own)
     elif action == "think":
         yield Thought(**own, text=text_in(arguments.get("thought")))
     elif action == "system":
-        yield Aside(**own, sort="system message", text=text_in(arguments.get("content")))
+        yield HostAside(**own, sort="system message", text=text_in(arguments.get("content")))
     elif observation in ("error", "recall"):
-        yield Aside(**own, sort=f"observation {observation}", text=text_in(event.get("content")))
+        yield HostAside(**own, sort=f"observation {observation}", text=text_in(event.get("content")))
     elif action in _SILENT or observation in _SILENT:
-        yield Passed(**own, sort=f"{'action' if action else 'observation'} {action or observation}")
+        yield PassedOver(**own, sort=f"{'action' if action else 'observation'} {action or observation}")
     else:
-        yield Aside(**own, sort="event", text=as_json(event), known=False)
+        yield HostAside(**own, sort="event", text=as_json(event), known=False)
 
 
-def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dict[str, Any]) -> Entry:
+def _observed(
+    event: dict[str, Any], sort: str, extras: dict[str, Any], own: dict[str, Any]
+) -> TranscriptEntry:
     session = own["session"]
     code = fields_in(extras.get("metadata")).get("exit_code", extras.get("exit_code"))
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
@@ -119,7 +121,7 @@ def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dic
         old = extras.get("old_content")
         base = old if isinstance(old, str) and extras.get("prev_exist") else None
         step = FileStep(path=path, how="written", content=extras["new_content"], base=base)
-    return Result(
+    return CallResult(
         **own,
         call_id=f"{session} {event.get('cause')}",
         output=_refused(content) if status == "DENIED" else content,
@@ -133,14 +135,14 @@ def _observed(event: dict[str, Any], sort: str, extras: dict[str, Any], own: dic
 # --- the SDK ----------------------------------------------------------------------------------------------
 
 
-def _of_sdk(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:  # noqa: C901 - one branch for each kind
+def _of_sdk(event: dict[str, Any], own: dict[str, Any]) -> Iterator[TranscriptEntry]:  # noqa: C901 - one branch for each kind
     match event.get("kind"):
         case "MessageEvent":
             text = _text(fields_in(event.get("llm_message")).get("content"))
             user = event.get("source") == "user"
             yield UserWords(**own, text=text) if user else AgentWords(**own, text=text)
             if added := _text(event.get("extended_content")):
-                yield Aside(**{**own, "id": f"{own['id']} added"}, sort="model input", text=added)
+                yield HostAside(**{**own, "id": f"{own['id']} added"}, sort="model input", text=added)
         case "ActionEvent":
             if thought := _text(event.get("thought")) or text_in(event.get("reasoning_content")):
                 yield Thought(**{**own, "id": f"{own['id']} thought"}, text=thought)
@@ -149,7 +151,7 @@ def _of_sdk(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:  # n
                 yield AgentWords(**{**own, "id": f"{own['id']} words"}, text=text_in(action.get("message")))
             asked = {name: value for name, value in action.items() if name != "kind"}
             raw = text_in(fields_in(event.get("tool_call")).get("arguments"))
-            yield Call(
+            yield RequestedCall(
                 **own, call_id=text_in(event.get("tool_call_id")), tool=tool, arguments=asked or _decoded(raw)
             )
         case "ObservationEvent":
@@ -158,23 +160,23 @@ def _of_sdk(event: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:  # n
             by_user = event.get("rejection_source", "user") == "user"
             reason = text_in(event.get("rejection_reason"))
             said = _refused(reason) if by_user else f"Blocked by a hook: {reason}"
-            yield Result(**own, call_id=text_in(event.get("tool_call_id")), output=said, status="DENIED")
+            yield CallResult(**own, call_id=text_in(event.get("tool_call_id")), output=said, status="DENIED")
         case "AgentErrorEvent":
             told = text_in(event.get("error"))
-            yield Result(**own, call_id=text_in(event.get("tool_call_id")), output=told, status="FAILED")
+            yield CallResult(**own, call_id=text_in(event.get("tool_call_id")), output=told, status="FAILED")
         case "SystemPromptEvent":
-            yield Aside(
+            yield HostAside(
                 **own, sort="system message", text=text_in(fields_in(event.get("system_prompt")).get("text"))
             )
         case "Condensation":
-            yield Aside(**own, sort="compaction summary", text=text_in(event.get("summary")))
+            yield HostAside(**own, sort="compaction summary", text=text_in(event.get("summary")))
         case "ConversationStateUpdateEvent" | "PauseEvent" | "CondensationRequest" | "TokenEvent":
-            yield Passed(**own, sort=str(event["kind"]))
+            yield PassedOver(**own, sort=str(event["kind"]))
         case other:
-            yield Aside(**own, sort=str(other), text=as_json(event), known=False)
+            yield HostAside(**own, sort=str(other), text=as_json(event), known=False)
 
 
-def _observation(event: dict[str, Any], own: dict[str, Any]) -> Entry:
+def _observation(event: dict[str, Any], own: dict[str, Any]) -> TranscriptEntry:
     told = fields_in(event.get("observation"))
     output = _text(told.get("content")) or text_in(told.get("output"))
     code = told.get("exit_code", fields_in(told.get("metadata")).get("exit_code"))
@@ -186,7 +188,7 @@ def _observation(event: dict[str, Any], own: dict[str, Any]) -> Entry:
     if path and isinstance(new, str) and told.get("command") != "view":
         base = old if isinstance(old, str) and told.get("prev_exist") else None
         step = FileStep(path=path, how="written", content=new, base=base)
-    return Result(
+    return CallResult(
         **own,
         call_id=text_in(event.get("tool_call_id")),
         output=output,
@@ -206,7 +208,7 @@ def _refused(reason: str) -> str:
     )
 
 
-def _spent(metrics: dict[str, Any], session: str) -> Iterator[Entry]:
+def _spent(metrics: dict[str, Any], session: str) -> Iterator[TranscriptEntry]:
     used = fields_in(metrics.get("accumulated_token_usage"))
     cost = metrics.get("accumulated_cost")
     if used or cost:

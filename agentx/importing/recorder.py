@@ -13,16 +13,16 @@ import msgspec
 from agentx.engine.engine import Engine
 from agentx.importing.entries import (
     AgentWords,
-    Aside,
-    Call,
-    Entry,
+    CallResult,
     FileStep,
-    Passed,
-    Place,
+    HostAside,
+    PassedOver,
+    ProjectRoot,
     Read,
-    Result,
+    RequestedCall,
     Spent,
     Thought,
+    TranscriptEntry,
     UserWords,
 )
 from agentx.importing.event_parts import (
@@ -75,7 +75,7 @@ _PLAIN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.\d+)?")
 _TYPES, _SESSIONS, _SHOWN = 15, 10, 500
 """Bounds of the event of a whole file: types of records, sessions and models, characters of its name."""
 
-_Planned = tuple[Entry, str, datetime]
+_Planned = tuple[TranscriptEntry, str, datetime]
 
 
 class Imported(msgspec.Struct):
@@ -116,7 +116,7 @@ class Imported(msgspec.Struct):
                 mine[name] = mine.get(name, 0) + count
 
 
-class Recorder:
+class TranscriptRecorder:
     """Records transcripts of one host in one workspace.
 
     Args:
@@ -201,14 +201,14 @@ class Recorder:
         nothing = UserMessageSent(body=Body(""))
         asked = [Draft(data=nothing, actor="", key=key) for _, key, _ in waiting]
         known = set(self._engine.log.find(asked))
-        fresh: dict[str, tuple[Entry, datetime]] = {}
+        fresh: dict[str, tuple[TranscriptEntry, datetime]] = {}
         for entry, key, at in waiting:
             if key not in known:
                 fresh.setdefault(key, (entry, at))
         places = {
             id(step): self._place(step, file) if writes else ""
             for entry, _ in fresh.values()
-            if isinstance(entry, Result)
+            if isinstance(entry, CallResult)
             for step in entry.steps
         }
         touched = sorted({path for path in places.values() if path})
@@ -241,7 +241,7 @@ class Recorder:
 
     def _drafts(
         self,
-        entry: Entry,
+        entry: TranscriptEntry,
         key: str,
         at: datetime,
         file: "_File",
@@ -264,13 +264,13 @@ class Recorder:
                 )
             case Thought(text=text, model=model):
                 yield draft(AgentThoughtProcess(body=body(text), model=short(clean(model))))
-            case Aside(sort=sort, text=text, known=known):
+            case HostAside(sort=sort, text=text, known=known):
                 kept = HostRecordKept(host=self._host, sort=short(sort), body=body(text), known=known)
                 yield draft(kept, imported)
-            case Place(root=root):
+            case ProjectRoot(root=root):
                 kept = HostRecordKept(host=self._host, sort=PROJECT, body=body(root))
                 yield draft(kept, imported)
-            case Call():
+            case RequestedCall():
                 arguments, _ = bounded(entry.arguments)
                 yield draft(
                     ToolCallRequested(
@@ -280,12 +280,12 @@ class Recorder:
                         whole=body(whole(entry.arguments)),
                     )
                 )
-            case Result():
+            case CallResult():
                 yield from self._done_call(entry, draft, files, places)
 
     def _done_call(
         self,
-        entry: Result,
+        entry: CallResult,
         draft: Callable[..., Draft],
         files: ImportedFiles,
         places: Mapping[int, str],
@@ -344,7 +344,7 @@ class _File:
         self.last = began
         self.unapplied = 0
         self._host = host
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, RequestedCall] = {}
         self._final: set[str] = set()
         self._counted: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
@@ -353,26 +353,26 @@ class _File:
         self._sessions: dict[str, str] = {}
         self._began = self._ended = ""
 
-    def follow(self, entries: Iterator[Entry]) -> Iterator[Entry]:
+    def follow(self, entries: Iterator[TranscriptEntry]) -> Iterator[TranscriptEntry]:
         """Yield the entries that become events, in order, once it is known what each is."""
         held: dict[str, AgentWords] = {}
-        calls: dict[str, Call] = {}
+        calls: dict[str, RequestedCall] = {}
         for entry in entries:
             self._note(entry)
-            if isinstance(entry, Passed | Spent):
+            if isinstance(entry, PassedOver | Spent):
                 continue
-            if isinstance(entry, Call):
+            if isinstance(entry, RequestedCall):
                 calls[entry.call_id] = self._open[entry.call_id] = entry
-            if not isinstance(entry, Aside | Place) and (words := held.pop(entry.session, None)):
+            if not isinstance(entry, HostAside | ProjectRoot) and (words := held.pop(entry.session, None)):
                 if isinstance(entry, UserWords):
                     self._final.add(words.id)
                 yield words
             if isinstance(entry, AgentWords) and not entry.sub:
                 held[entry.session] = entry
-            elif isinstance(entry, Result):
+            elif isinstance(entry, CallResult):
                 self._open.pop(entry.call_id, None)
                 yield msgspec.structs.replace(entry, call=calls.get(entry.call_id))
-            elif not isinstance(entry, Call):
+            elif not isinstance(entry, RequestedCall):
                 yield entry
         for words in held.values():
             self._final.add(words.id)
@@ -383,12 +383,12 @@ class _File:
         """Return whether an agent's words end its turn: the user speaks next, or nobody."""
         return words.id in self._final
 
-    def at(self, entry: Entry) -> datetime:
+    def at(self, entry: TranscriptEntry) -> datetime:
         """Return the time of an entry; that of the one before it if it has none."""
         self.last = _time(entry.at) or self.last
         return self.last
 
-    def _note(self, entry: Entry) -> None:
+    def _note(self, entry: TranscriptEntry) -> None:
         """Count an entry."""
         if entry.session not in self._sessions and entry.session:
             self._sessions[entry.session] = labelled(entry.session)
@@ -396,15 +396,15 @@ class _File:
             self._began = self._began or entry.at[:40]
             self._ended = entry.at[:40]
         match entry:
-            case Place(root=root):
+            case ProjectRoot(root=root):
                 self.root = self.root or root
-            case Passed(sort=sort):
+            case PassedOver(sort=sort):
                 self._passed[labelled(sort)] += 1
-            case Aside(sort=sort, known=False):
+            case HostAside(sort=sort, known=False):
                 self._unknown[labelled(sort)] += 1
             case Spent(call=call):
                 self._spent[call] = entry
-            case Result(status="DENIED"):
+            case CallResult(status="DENIED"):
                 self._counted["refused calls"] += 1
                 self._counted["results"] += 1
             case _:
@@ -447,14 +447,14 @@ class _File:
             )
 
 
-_COUNTED: dict[type[Entry], str] = {
+_COUNTED: dict[type[TranscriptEntry], str] = {
     UserWords: "user messages",
     AgentWords: "agent messages",
     Thought: "thoughts",
-    Call: "calls",
-    Result: "results",
-    Aside: "host records",
-    Place: "projects",
+    RequestedCall: "calls",
+    CallResult: "results",
+    HostAside: "host records",
+    ProjectRoot: "projects",
 }
 
 
@@ -491,10 +491,10 @@ def _history(engine: Engine) -> tuple[dict[str, bool], str]:
     return owned, project
 
 
-def _key(host: str, entry: Entry) -> str:
+def _key(host: str, entry: TranscriptEntry) -> str:
     """Return the identity of an entry: its record, and what it says, whatever file it is found in."""
-    told = entry if isinstance(entry, Place) else msgspec.structs.replace(entry, session="", at="")
-    if isinstance(told, Result):
+    told = entry if isinstance(entry, ProjectRoot) else msgspec.structs.replace(entry, session="", at="")
+    if isinstance(told, CallResult):
         told = msgspec.structs.replace(told, steps=(), call=None)
     said = blake2b(f"{type(entry).__name__} {as_json(told)}".encode("utf-8", "replace"), digest_size=6)
     record = entry.id if len(entry.id) <= NAME else digest(entry.id)
@@ -512,5 +512,5 @@ def _cleaned(draft: Draft) -> Draft:
     return msgspec.structs.replace(draft, data=msgspec.structs.replace(data, **bodies))
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: TranscriptEntry) -> int:
     return len(getattr(entry, "text", "")) + len(getattr(entry, "output", ""))

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agentx.importing.entries import AgentWords, Aside, Call, Entry, FileStep, Place, Result, Spent, Thought
+from agentx.importing.entries import (
+    AgentWords,
+    CallResult,
+    FileStep,
+    HostAside,
+    ProjectRoot,
+    RequestedCall,
+    Spent,
+    Thought,
+    TranscriptEntry,
+)
 from agentx.importing.lines import Lines, amount_in, as_json, fields_in, number_in, parts_in, text_in
 
 if TYPE_CHECKING:
@@ -22,7 +32,7 @@ _BASH = re.compile(r"```(?:bash|mswea_bash_command)\s*\n(.*?)\n```", re.DOTALL)
 _RETURNED = re.compile(r"<returncode>(-?\d{1,3})</returncode>")
 
 
-def read(lines: Lines) -> Generator[Entry]:
+def read(lines: Lines) -> Generator[TranscriptEntry]:
     """Read a trajectory; see :data:`agentx.importing.entries.Read`."""
     document = fields_in(lines.document())
     session = lines.name.removesuffix(".traj")
@@ -31,7 +41,7 @@ def read(lines: Lines) -> Generator[Entry]:
         lines.records = len(steps)
         root = next(filter(None, map(_directory, parts_in(steps))), "")
         if root:
-            yield Place(id=f"{session} place", session=session, root=root)
+            yield ProjectRoot(id=f"{session} place", session=session, root=root)
         yield from _task(parts_in(document.get("history")), session)
         for number, step in enumerate(parts_in(steps), 1):
             yield from _step(step, {"id": f"{session} step {number}", "session": session})
@@ -40,22 +50,22 @@ def read(lines: Lines) -> Generator[Entry]:
         yield from _mini(parts_in(messages), session)
     else:
         lines.records = 1
-        yield Aside(id=f"{session} file", sort="not a trajectory", text="", known=False)
+        yield HostAside(id=f"{session} file", sort="not a trajectory", text="", known=False)
         return
     yield from _end(fields_in(document.get("info")), session)
 
 
-def _task(history: list[dict[str, Any]], session: str) -> Iterator[Entry]:
+def _task(history: list[dict[str, Any]], session: str) -> Iterator[TranscriptEntry]:
     """Yield what the model was told before its first answer."""
     for number, message in enumerate(history):
         if message.get("role") == "assistant" and not message.get("is_demo"):
             return
         own: dict[str, Any] = {"id": f"{session} history {number}", "session": session}
         sort = "demonstration" if message.get("is_demo") else f"{text_in(message.get('role'))} message"
-        yield Aside(**own, sort=sort, text=_text(message.get("content")))
+        yield HostAside(**own, sort=sort, text=_text(message.get("content")))
 
 
-def _step(step: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
+def _step(step: dict[str, Any], own: dict[str, Any]) -> Iterator[TranscriptEntry]:
     thought, action = text_in(step.get("thought")), text_in(step.get("action")).strip()
     said = thought or text_in(step.get("response"))
     if said:
@@ -64,8 +74,10 @@ def _step(step: dict[str, Any], own: dict[str, Any]) -> Iterator[Entry]:
         return
     name = own["id"]
     tool = action.split(maxsplit=1)[0]
-    yield Call(**own, call_id=name, tool=tool if tool in _EDITORS else "bash", arguments={"command": action})
-    yield Result(
+    yield RequestedCall(
+        **own, call_id=name, tool=tool if tool in _EDITORS else "bash", arguments={"command": action}
+    )
+    yield CallResult(
         **{**own, "id": f"{own['id']} result"},
         call_id=name,
         output=text_in(step.get("observation")),
@@ -106,7 +118,7 @@ _EDITORS = frozenset(
 """Commands of its own tools, which no shell has."""
 
 
-def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[Entry]:
+def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[TranscriptEntry]:
     """Read the messages of mini-swe-agent: each answer holds one command, the next message its output."""
     asked = ""
     for number, message in enumerate(messages):
@@ -121,27 +133,27 @@ def _mini(messages: list[dict[str, Any]], session: str) -> Iterator[Entry]:
             yield AgentWords(**own, text=text) if not line else Thought(**own, text=text)
             asked = own["id"] if line else ""
             if asked:
-                yield Call(
+                yield RequestedCall(
                     **{**own, "id": f"{asked} call"}, call_id=asked, tool="bash", arguments={"command": line}
                 )
         elif asked:
             code = _RETURNED.search(text[:200])
             status: ToolStatus = "FAILED" if code and code[1] != "0" else "SUCCEEDED"
-            yield Result(
+            yield CallResult(
                 **own, call_id=asked, output=text, status=status, exit_code=int(code[1]) if code else None
             )
             asked = ""
         else:
-            yield Aside(**own, sort=f"{text_in(message.get('role'))} message", text=text)
+            yield HostAside(**own, sort=f"{text_in(message.get('role'))} message", text=text)
 
 
-def _end(info: dict[str, Any], session: str) -> Iterator[Entry]:
+def _end(info: dict[str, Any], session: str) -> Iterator[TranscriptEntry]:
     own: dict[str, Any] = {"id": f"{session} info", "session": session}
     told = {
         name: value for name, value in info.items() if name in ("exit_status", "submission", "mini_version")
     }
     if told:
-        yield Aside(**own, sort="result", text=as_json(told))
+        yield HostAside(**own, sort="result", text=as_json(told))
     stats = fields_in(info.get("model_stats"))
     if stats:
         model = text_in(fields_in(fields_in(info.get("config")).get("model")).get("model_name"))

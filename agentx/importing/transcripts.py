@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from agentx.engine.engine import Engine
-from agentx.importing.entries import Place
+from agentx.importing.entries import ProjectRoot
 from agentx.importing.hosts import FORMATS, TranscriptFormat
 from agentx.importing.imported_files import name_of
 from agentx.importing.lines import UNREADABLE, Lines, numbered
-from agentx.importing.recorder import Imported, Recorder
+from agentx.importing.recorder import Imported, TranscriptRecorder
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.progress import Progress
@@ -73,7 +73,7 @@ def import_transcripts(
             progress("import", min(done + min(read, most or read), total), total)
 
     tell(0)
-    recorder = Recorder(engine, host, form.version, engine.settings.actor, tell)
+    recorder = TranscriptRecorder(engine, host, form.version, engine.settings.actor, tell)
     with engine.write_path.bulk():
         for path, began, _ in files:
             try:
@@ -146,7 +146,7 @@ def _beginning(path: Path, form: TranscriptFormat) -> tuple[str, str]:
         with contextlib.closing(form.read(Lines(path))) as entries:
             for entry in islice(entries, _LOOKED_AT):
                 began = began or entry.at
-                if isinstance(entry, Place):
+                if isinstance(entry, ProjectRoot):
                     project = name_of(entry.root)
                 if began and project:
                     break

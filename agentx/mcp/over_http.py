@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any, cast
 
 from agentx.mcp.catalogue import PROFILES, Profile
-from agentx.mcp.protocol import Desk, Place, Protocols
+from agentx.mcp.protocol import Desk, McpPlace, Protocols
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -63,9 +63,9 @@ class McpOverHttp:
             await self._task
 
 
-def place_of(ctx: Any) -> Place:
+def place_of(ctx: Any) -> McpPlace:
     """Return what a request is about: the parameters ``workspace`` and ``profile`` of its URL."""
     given = ctx.request.query_params
     profile = given.get("profile", "default")
     known = cast("Profile", profile if profile in PROFILES else "default")
-    return Place(given.get("workspace", ""), known)
+    return McpPlace(given.get("workspace", ""), known)

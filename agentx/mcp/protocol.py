@@ -47,7 +47,7 @@ _NO_RESOURCE = -32002
 """Error code of a resource that cannot be read, until the protocol of 2026."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class McpPlace(msgspec.Struct, frozen=True):
     """What a request is about: a directory in the workspace, and the tools that are offered."""
 
     directory: str
@@ -57,11 +57,11 @@ class Place(msgspec.Struct, frozen=True):
 class Desk(Protocol):
     """What answers questions about workspaces."""
 
-    async def ask(self, place: Place, request: McpRequest) -> McpAnswer:
+    async def ask(self, place: McpPlace, request: McpRequest) -> McpAnswer:
         """Answer a question."""
         ...
 
-    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
+    async def decide(self, place: McpPlace, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what a user answered, as the user's."""
         ...
 
@@ -69,7 +69,7 @@ class Desk(Protocol):
 class _Open(msgspec.Struct, frozen=True):
     """A question that a user is asked between two requests of the host."""
 
-    place: Place
+    place: McpPlace
     request: McpRequest
     question: UserQuestion
 
@@ -82,7 +82,7 @@ class Protocols:
         place_of: Tells what a request is about.
     """
 
-    def __init__(self, desk: Desk, place_of: Callable[["ServerRequestContext[Any]"], Place]) -> None:
+    def __init__(self, desk: Desk, place_of: Callable[["ServerRequestContext[Any]"], McpPlace]) -> None:
         from mcp import types  # noqa: PLC0415 - loaded by `agentx mcp` and by the server's HTTP alone
         from mcp.server.lowlevel import Server  # noqa: PLC0415 - as above
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - as above

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentx.core.long_lived import collect_garbage
 from agentx.mcp.messages import McpAnswer, McpRequest, UserQuestion
-from agentx.mcp.protocol import Place, Protocols
+from agentx.mcp.protocol import McpPlace, Protocols
 from agentx.mcp.resident import Resident
 from agentx.settings import Settings
 
@@ -22,11 +22,11 @@ class _Desk:
         self._resident = resident
         self._threads = threads
 
-    async def ask(self, _place: Place, request: McpRequest) -> McpAnswer:
+    async def ask(self, _place: McpPlace, request: McpRequest) -> McpAnswer:
         """Answer a question."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._resident.ask, request)
 
-    async def decide(self, _place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
+    async def decide(self, _place: McpPlace, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what the user answered, as the user's."""
 
         def told() -> None:
@@ -35,7 +35,7 @@ class _Desk:
         await asyncio.get_running_loop().run_in_executor(self._threads, told)
 
 
-def serve_stdio(place: Place, settings: Settings) -> None:
+def serve_stdio(place: McpPlace, settings: Settings) -> None:
     """Serve one host until it closes standard input.
 
     Args:

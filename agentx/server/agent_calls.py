@@ -9,7 +9,7 @@ import msgspec
 from agentx.mcp.calls import answer
 from agentx.mcp.catalogue import TOOLS
 from agentx.mcp.messages import McpAnswer, McpRequest, UserQuestion
-from agentx.mcp.protocol import Place
+from agentx.mcp.protocol import McpPlace
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.connection import Service
 from agentx.server.errors import PARAMS, Refused, as_object
@@ -50,7 +50,7 @@ class ServedDesk:
         self._peer = peer
         self.busy = 0
 
-    async def ask(self, place: Place, request: McpRequest) -> McpAnswer:
+    async def ask(self, place: McpPlace, request: McpRequest) -> McpAnswer:
         """Answer a question; errors are answers that say what to do."""
         params = {**msgspec.to_builtins(request), "workspace": place.directory}
         try:
@@ -59,7 +59,7 @@ class ServedDesk:
             return McpAnswer(text=str(as_object(error)["message"]), failed=True)
         return made
 
-    async def decide(self, place: Place, question: UserQuestion, asked: str, *, approved: bool) -> None:
+    async def decide(self, place: McpPlace, question: UserQuestion, asked: str, *, approved: bool) -> None:
         """Record what a user answered, as the user's.
 
         Raises:

@@ -209,7 +209,8 @@ class Part:
         import numpy as np  # noqa: PLC0415
 
         with np.errstate(all="ignore"):
-            lengths = np.vecdot(self.vectors[rows], self.vectors[rows])
+            vectors = self.vectors[rows]
+            lengths = np.vecdot(vectors, vectors)
         self.require("vectors", (abs(lengths - 1) < _UNIT).all())
 
     @property

@@ -7,6 +7,7 @@ recalled message, a message repeated by a rule shown above, a second item in oth
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 import msgspec
@@ -110,9 +111,15 @@ def _weight(hit: SearchHit, state: State) -> float:
 
 
 def _as_shown(name: str, text: str) -> _Shown:
+    return _Shown(name, *_forms(text))
+
+
+@lru_cache(maxsize=2_048)
+def _forms(text: str) -> tuple[str, int, NormalForm | None]:
+    """Return the forms of a text; the same memories come back in one context after the other."""
     plain = folded(text).rstrip(".!")
     words = plain.count(" ") + 1
-    return _Shown(name, plain, words, normal_form(text) if words <= MOST_WORDS else None)
+    return plain, words, normal_form(text) if words <= MOST_WORDS else None
 
 
 class _Above:

@@ -192,17 +192,30 @@ def retrieve(
         if needle != query.strip() and not any(_held(text, whole) for text in texts):
             short = len(needle.split()) <= QUOTED_WORDS
             quoted += index.search_text(needle, max(depth, QUOTED_DEPTH) if short else depth, where)
-    hits = _without_symbols(_fuse(found, quoted, weights, depth))
+    candidates = _without_symbols(_fuse(found, quoted, weights, depth))
     if found.prior.first == "source":
-        hits = _of_whole_files(hits, _tests(found, depth))
-    wholes = list(map(_with_words, needles))
-    held = {hit.id: _held(hit.text, wholes) for hit in hits}
-    named = names(query)
-    if named:
-        held = {hit.id: held[hit.id] + bool(named & names_of(hit.symbol)) * (hit.path != "") for hit in hits}
-    found_hits = [hit for hit in hits if hit.lexical_rank or hit.vector_rank or held[hit.id]]
-    found_hits.sort(key=lambda hit: (-held[hit.id], -hit.score, hit.id))
-    return _by_file(_distinct(found_hits, len(found_hits)), k) if grouped else _distinct(found_hits, k)
+        _weigh_whole_files(candidates, _tests(found, depth))
+    wholes, named = list(map(_with_words, needles)), names(query)
+    ordered: list[tuple[int, float, str, _Candidate]] = []
+    for one in candidates:
+        chunk = one.chunk
+        held = _held(chunk.text, wholes) if wholes else 0
+        if named and chunk.path:
+            held += bool(named & names_of(chunk.symbol))
+        if one.lexical_rank or one.vector_rank or held:
+            ordered.append((-held, -one.score, chunk.id, one))
+    ordered.sort()  # no two have the same id
+    best = (one for *_, one in ordered)
+    return _by_file(_distinct(best, len(ordered)), k) if grouped else _distinct(best, k)
+
+
+class _Candidate(msgspec.Struct, gc=False):
+    """What may become a hit: most candidates are not among the best, and no hit is made of them."""
+
+    chunk: Chunk
+    score: float
+    lexical_rank: int
+    vector_rank: int
 
 
 _Rankings = tuple[Sequence[Ranked], Sequence[Ranked]]
@@ -252,16 +265,17 @@ def _both(index: MemoryIndex, text: str, vector: Vector | None, depth: int, wher
         return lexical, meaning.result() if meaning else []
 
 
-def _of_whole_files(hits: Sequence[SearchHit], tests: Mapping[tuple[str, str], float]) -> list[SearchHit]:
+def _weigh_whole_files(candidates: Sequence[_Candidate], tests: Mapping[tuple[str, str], float]) -> None:
     """Give the best passage of each source file the score of the whole file."""
-    passages = [(hit.id, (hit.source, hit.path), hit.score) for hit in hits if hit.file_kind == "source"]
-    scores, scale = by_whole_file(passages, tests)
-    return [
-        msgspec.structs.replace(hit, score=round(scores.get(hit.id, scale * hit.score), SCORE_DIGITS))
-        if hit.path
-        else hit
-        for hit in hits
+    passages = [
+        (one.chunk.id, (one.chunk.source, one.chunk.path), one.score)
+        for one in candidates
+        if one.chunk.file_kind == "source"
     ]
+    scores, scale = by_whole_file(passages, tests)
+    for one in candidates:
+        if one.chunk.path:
+            one.score = round(scores.get(one.chunk.id, scale * one.score), SCORE_DIGITS)
 
 
 def _tests(found: _Found, depth: int) -> dict[tuple[str, str], float]:
@@ -370,7 +384,7 @@ def _held(text: str, needles: Sequence[tuple[str, list[str]]]) -> int:
 
 def _fuse(
     found: _Found, quoted: Sequence[Ranked], weights: FusionWeights | None, depth: int
-) -> list[SearchHit]:
+) -> list[_Candidate]:
     everything, of_files = found.everything, found.of_files
     of_question = found.prior.first == "source" and all(of_files)
     by_kind = {
@@ -390,18 +404,19 @@ def _fuse(
         for merged, one, other in zip((lexical, by_meaning), everything, of_files, strict=True)
     )
     chunks = {ranked.chunk.id: ranked.chunk for ranked in (*lexical, *by_meaning, *quoted)}
-    hits = []
+    of_kind = {kind: (each.lexical, each.vector) for kind, each in by_kind.items()}
+    candidates = []
     for i, chunk in chunks.items():
-        each = by_kind[chunk.kind]
-        score = each.lexical * by_words.get(i, 0.0) + each.vector * by_sense.get(i, 0.0)
+        of_words, of_sense = of_kind[chunk.kind]
+        score = of_words * by_words.get(i, 0.0) + of_sense * by_sense.get(i, 0.0)
         if chunk.file_kind:
             score *= found.prior.weights[chunk.file_kind]
         if chunk.kind == "message":
             by_whom = AGENT_SHARE if chunk.actor.startswith("agent:") else 1.0
             score *= by_whom * (LATER_SHARE if _LATER_PART.search(chunk.id) else 1.0)
-        score = round(score, SCORE_DIGITS)
-        hits.append(as_hit(chunk, score, lexical_rank.get(i, 0), vector_rank.get(i, 0)))
-    return hits
+        ranks = lexical_rank.get(i, 0), vector_rank.get(i, 0)
+        candidates.append(_Candidate(chunk, round(score, SCORE_DIGITS), *ranks))
+    return candidates
 
 
 def _levels(
@@ -431,7 +446,11 @@ def _between(ranked: Sequence[Ranked], scale: Sequence[Ranked], depth: int) -> d
     floor = last if len(scale) >= depth else min(last, 0.0)
     if top <= floor:
         return {one.chunk.id: 1.0 for one in ranked}
-    return {one.chunk.id: min(max((one.score - floor) / (top - floor), 0.0), 1.0) for one in ranked}
+    span = top - floor
+    return {
+        one.chunk.id: 1.0 if one.score >= top else 0.0 if one.score <= floor else (one.score - floor) / span
+        for one in ranked
+    }
 
 
 def _merged(one: Sequence[Ranked], other: Sequence[Ranked]) -> list[Ranked]:
@@ -440,26 +459,33 @@ def _merged(one: Sequence[Ranked], other: Sequence[Ranked]) -> list[Ranked]:
     return sorted(found.values(), key=lambda ranked: (-ranked.score, ranked.chunk.id))
 
 
-def _without_symbols(hits: Sequence[SearchHit]) -> list[SearchHit]:
+def _without_symbols(candidates: list[_Candidate]) -> list[_Candidate]:
     """Give the score of a definition's name to the best passage of its body, if that was found, too."""
-    bodies: dict[tuple[str, str, str], list[int]] = {}
-    kept = [hit for hit in hits if not is_symbol(hit.id)]
-    for place, hit in enumerate(kept):
-        if hit.path:
-            bodies.setdefault((hit.source, hit.path, hit.content_id), []).append(place)
-    for symbol in (hit for hit in hits if is_symbol(hit.id)):
+    symbols = [one for one in candidates if is_symbol(one.chunk.id)]
+    if not symbols:
+        return candidates
+    bodies: dict[tuple[str, str, str], list[_Candidate]] = {}
+    kept = [one for one in candidates if not is_symbol(one.chunk.id)]
+    for one in kept:
+        if one.chunk.path:
+            bodies.setdefault(_file_of(one.chunk), []).append(one)
+    for symbol in symbols:
+        begin, end = symbol.chunk.start_line, symbol.chunk.end_line
         inside = [
-            place
-            for place in bodies.get((symbol.source, symbol.path, symbol.content_id), ())
-            if kept[place].start_line <= symbol.end_line and symbol.start_line <= kept[place].end_line
+            one
+            for one in bodies.get(_file_of(symbol.chunk), ())
+            if one.chunk.start_line <= end and begin <= one.chunk.end_line
         ]
         if not inside:
             kept.append(symbol)
             continue
-        best = max(inside, key=lambda place: kept[place].score)
-        if kept[best].score < symbol.score:
-            kept[best] = msgspec.structs.replace(kept[best], score=symbol.score)
+        best = max(inside, key=lambda one: one.score)
+        best.score = max(best.score, symbol.score)
     return kept
+
+
+def _file_of(chunk: Chunk) -> tuple[str, str, str]:
+    return chunk.source, chunk.path, chunk.content_id
 
 
 def _by_file(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
@@ -500,17 +526,17 @@ def as_hit(chunk: Chunk, score: float = 0.0, lexical_rank: int = 0, vector_rank:
     )
 
 
-def _distinct(hits: Iterable[SearchHit], k: int) -> list[SearchHit]:
-    """Return the first ``k`` hits that are not near-duplicates of one before them."""
+def _distinct(candidates: Iterable[_Candidate], k: int) -> list[SearchHit]:
+    """Return as hits the first ``k`` candidates that are not near-duplicates of one before them."""
     kept: list[SearchHit] = []
     texts: set[str] = set()
     others = _Bags()
-    for hit in hits:
-        words = hit.text.casefold().split()
+    for one in candidates:
+        words = one.chunk.text.casefold().split()
         plain = " ".join(words)
         if plain in texts or not others.add(words):
             continue
-        kept.append(hit)
+        kept.append(as_hit(one.chunk, one.score, one.lexical_rank, one.vector_rank))
         texts.add(plain)
         if len(kept) == k:
             break
@@ -533,16 +559,23 @@ class _Bags:
     def add(self, words: Iterable[str]) -> bool:
         """Add a text unless nearly the same is there; return whether it was added."""
         different = set(words)
-        bag, size = sum(map(self._bits.__getitem__, different)), len(different)
+        size = len(different)
         if size < _MIN_DUPLICATE_WORDS:
             return True
+        bag = sum(map(self._bits.__getitem__, different))
         places = []
-        for number in {_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1)}:
-            tables = self._having.setdefault(number, [{} for _ in range(number)])
+        for number in _numbers_of_bands(size):
+            tables = self._having.get(number)
+            if tables is None:
+                tables = self._having[number] = [{} for _ in range(number)]
             for having, mask in zip(tables, _masks(number), strict=True):
-                alike = having.setdefault(bag & mask, [])
-                if any(_nearly_same(bag, size, *other) for other in alike):
-                    return False
+                band = bag & mask
+                alike = having.get(band)
+                if alike is None:
+                    alike = having[band] = []
+                for other, size_of_other in alike:
+                    if _nearly_same(bag, size, other, size_of_other):
+                        return False
                 places.append(alike)
         for alike in places:
             alike.append((bag, size))
@@ -556,6 +589,12 @@ class _Bits(dict[str, int]):
         """Return a new bit."""
         bit = self[word] = 1 << len(self)
         return bit
+
+
+@cache
+def _numbers_of_bands(size: int) -> tuple[int, ...]:
+    """Return by how many bands a text of so many words is compared with shorter and with longer ones."""
+    return tuple({_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1)})
 
 
 def _bands_of(size: int) -> int:

@@ -31,6 +31,7 @@ def pair(configured, tmp_path, lexical):
     with Workspace.create(tmp_path / "intel", title="Intel", settings=lexical) as intel:
         intel.tools.write_file("reports/weekly.md", "# Weekly\n\nClicks fell.\n")
         intel.tools.write_file("secrets.md", "private\n")
+        intel.flush()
         yield configured(LINKS), intel
 
 
@@ -55,6 +56,7 @@ def test_an_agent_reads_what_the_other_workspace_committed_last_and_how_old_it_i
 def test_what_did_not_change_for_longer_than_the_link_allows_is_said_to_be_stale(pair):
     ws, intel = pair
     intel.tools.write_file("plan.md", "a plan")
+    intel.flush()
     later = datetime.now(tz=UTC) + timedelta(hours=19)
     assert not read(ws.engine, "intel:reports/weekly.md", later).stale
     found = read(ws.engine, "intel:reports/weekly.md", later + timedelta(hours=2))

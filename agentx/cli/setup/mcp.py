@@ -9,7 +9,7 @@ import typer
 from agentx.cli.terminal import Terminal, table
 from agentx.mcp.catalogue import PROFILES, compact
 from agentx.mcp.messages import McpRequest
-from agentx.mcp.protocol import Place
+from agentx.mcp.protocol import McpPlace
 from agentx.mcp.resident import Resident
 from agentx.mcp.stdio import serve_stdio
 from agentx.storage.errors import UsageError
@@ -37,7 +37,7 @@ def mcp(
         return
     if terminal.interactive:
         terminal.note("This speaks the Model Context Protocol to a program; to end it, press Ctrl-D.")
-    serve_stdio(Place(os.path.abspath(terminal.folder), profile), terminal.settings)
+    serve_stdio(McpPlace(os.path.abspath(terminal.folder), profile), terminal.settings)
 
 
 def _show(terminal: Terminal) -> None:

@@ -45,7 +45,7 @@ _MOST_SPOOLED_BYTES = 16 << 20
 _SAID_S = 7 * 86_400
 
 
-class Sessions:
+class HostSessions:
     """What is remembered of the latest sessions while the process runs; the record does not depend on it."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Sessions:
             return found
 
 
-SESSIONS = Sessions()
+SESSIONS = HostSessions()
 """The sessions of this process."""
 
 

@@ -274,6 +274,11 @@ def test_no_request_names_an_actor(client, root):
             client.call("hook", workspace=str(root), key="k", action=bad)
 
 
+def test_a_rule_of_the_first_prompt_holds_for_the_first_call_although_no_server_ran(hook, root):
+    assert RULE in str(hook("UserPromptSubmit", prompt=RULE))
+    assert decision(hook("PreToolUse", **WRITE)[1]) == "deny"
+
+
 def test_a_cold_server_is_started_for_the_next_hook(hook, root, place, tmp_path):
     assert hook("UserPromptSubmit", prompt=RULE)[0] == 0
     for _ in range(600):

@@ -30,6 +30,8 @@ LINES = {
         ["say", "  "],
         ["say", "Never use left-pad.", "--json"],
     ],
+    "recap": [["recap"], ["recap", "--json"], ["recap", "superfluous"]],
+    "export show": [["export"], ["export", "show"], ["export", "show", "CLAUDE.md"]],
     "status": [
         ["status"],
         ["status", "--json"],
