@@ -12,6 +12,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -264,6 +265,10 @@ class HookInstaller:
 
     def _record(self, path: Path) -> Path:
         name = base64.urlsafe_b64encode(os.fsencode(path)[-120:]).decode().rstrip("=")
+        if self.scope == "project" and not path.is_relative_to(
+            self.project
+        ):  # each project has an entry in it
+            name += f"-{blake2b(os.fsencode(self.project), digest_size=8).hexdigest()}"
         return Path(place.state_dir(self.environ)) / HOOKS / INSTALLS / f"{self.host}-{name}.json"
 
     def _known(self, path: Path) -> InstalledFile | None:

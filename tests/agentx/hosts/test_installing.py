@@ -435,3 +435,26 @@ def test_claude_codes_own_file_follows_the_variable_of_its_directory(project, en
     moved = {**environ, "CLAUDE_CONFIG_DIR": str(tmp_path / "cc")}
     one = HookInstaller("claude-code", "project", project, moved, server=True)
     assert one.entry_place.path == tmp_path / "cc" / ".claude.json"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_projects_that_share_claude_codes_file_are_uninstalled_each_alone(order, project, environ, tmp_path):
+    (tmp_path / "home").mkdir()
+    file = tmp_path / "home" / ".claude.json"
+    file.write_text('{"numStartups": 3}\n')
+    other = tmp_path / "other"
+    other.mkdir()
+    scopes = [("project", project), ("project", other), ("user", project)]
+    installers = [
+        HookInstaller("claude-code", scope, folder, environ, server=True) for scope, folder in scopes
+    ]
+    for one in installers:
+        apply(one)
+    for done, number in enumerate(order):
+        assert entry(installers[number]) is not None
+        remove(installers[number])
+        left = [installers[one] for one in order[done + 1 :]]
+        assert entry(installers[number]) is None
+        assert all(entry(one) is not None for one in left)
+    assert json.loads(file.read_text())["numStartups"] == 3
+    assert "agentx" not in file.read_text()
