@@ -97,17 +97,26 @@ class Bases:
                     del known[key]
 
 
-def delta(base: bytes, target: bytes) -> bytes:
+def delta(base: bytes, target: bytes, *, search: bool = True) -> bytes:
     """Return a delta that builds ``target`` from pieces of ``base``.
+
+    Args:
+        base: What the delta copies from.
+        target: What it builds.
+        search: Whether what was appended to the base is searched for pieces of it, which takes longer than all
+            the rest.
 
     >>> delta(b"abc", b"abcd").hex()
     '030490030164'
     """
     out = bytearray(_size(len(base)) + _size(len(target)))
     room = min(len(base), len(target))
-    start = _same(base, 0, target, 0, room)
+    start = len(base) if target.startswith(base) else _same(base, 0, target, 0, room)
     end = _same_end(base, target, room - start)
     _copy(out, 0, start)
+    if start == len(base) and not search:
+        _insert(out, target[start:])
+        return bytes(out)
     _between(out, base[: len(base) - end], start, target[: len(target) - end])
     _copy(out, len(base) - end, end)
     return bytes(out)

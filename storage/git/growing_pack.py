@@ -78,7 +78,7 @@ class GrowingPack:
         if kind != "commit" and not body:  # the live log and the trees: each resembles the one before
             base_at, base_depth, base = self._latest.get(key, (0, MAX_DEPTH, b""))
             if base_depth < MAX_DEPTH:
-                made = delta(base, content)
+                made = delta(base, content, search=False)
                 if 4 * len(made) < len(content):
                     entry = entry_bytes(OFFSET_DELTA, len(made), zlib.compress(made, 1), at - base_at)
                     depth = base_depth + 1
