@@ -70,7 +70,7 @@ _LOCKS, _MARK = 10, 1 << 40
 """The limit by which a process of an agent's run is known; see :func:`agentx.quality.process.marked`."""
 
 
-class InsideRun(AgentXError):
+class AgentsHook(AgentXError):
     """The server knows this hook as started by an agent's command."""
 
 
@@ -153,7 +153,7 @@ def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> Host
             in_process = __import__("agentx.hosts.served.serving", fromlist=["in_process"]).in_process
             return HostReply.of(in_process(workspace, action.as_dict(), key))
         found = ask(action, workspace, environ, key)
-    except InsideRun:
+    except AgentsHook:
         return _inside_run(action, workspace)
     except AgentXError as error:
         return away.answer(action, workspace, environ, key, why=str(error))
@@ -169,7 +169,7 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     """Return the server's reply; ``None`` if it does not answer in time. Without a server, one is started.
 
     Raises:
-        InsideRun: An agent's command started this hook.
+        AgentsHook: An agent's command started this hook.
         NotRecorded: The server cannot record here.
     """
     where = place.runtime_dir(environ)
@@ -263,7 +263,7 @@ def _asked(connection: Socket, line: bytes, end: float) -> "tuple[HostReply | No
     Raises:
         TimeoutError: It did not come in time.
         OSError: The server went away.
-        InsideRun: An agent's command started this hook.
+        AgentsHook: An agent's command started this hook.
         NotRecorded: The server cannot record here.
     """
     connection.settimeout(_left(end))
@@ -279,7 +279,7 @@ def _asked(connection: Socket, line: bytes, end: float) -> "tuple[HostReply | No
     if "error" in answer:
         code = answer["error"].get("code")
         if code == _INSIDE_RUN:
-            raise InsideRun
+            raise AgentsHook
         if code == _FAILED and (why := answer["error"].get("message")):
             raise NotRecorded(str(why))
         return None, code in _ANEW

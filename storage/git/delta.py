@@ -103,8 +103,8 @@ def delta(base: bytes, target: bytes, *, search: bool = True) -> bytes:
     Args:
         base: What the delta copies from.
         target: What it builds.
-        search: Whether what was appended to the base is searched for pieces of it, which takes longer than all
-            the rest.
+        search: Whether what was appended to the base is searched for pieces of it, which takes longer than
+            all the rest.
 
     >>> delta(b"abc", b"abcd").hex()
     '030490030164'
