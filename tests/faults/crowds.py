@@ -19,7 +19,7 @@ from agentx.storage.log.history import Damage, History, HistoryDamaged
 from agentx.synthesis.memory.record_codec import record_codec
 
 from . import oracle
-from .children import Tell, listen, start
+from .children import Child, Tell, listen, start
 from .runs import Job, Outcome
 
 LONG_S = 900.0
@@ -149,7 +149,7 @@ def load(job: Job, outcome: Outcome, place: Path) -> None:
     acknowledged: dict[int, str] = {}
     for turn in range(int(job.detail)):
         crowd = [start(partial(write, root, f"{name}-{turn}", count())) for name in _names(3)]
-        while not all(child.told or child.status is not None for child in crowd):
+        while not all(_has_written(child) or child.status is not None for child in crowd):
             listen(crowd, time.monotonic() + 0.05)
         for child in draw.sample(crowd, len(crowd)):
             listen(crowd, time.monotonic() + draw.uniform(0, 0.2))
@@ -158,6 +158,10 @@ def load(job: Job, outcome: Outcome, place: Path) -> None:
             acknowledged |= outcome.hear(child)
         outcome.findings += [f"turn {turn}: LOST {seq}" for seq in oracle.lost(root, acknowledged)[:5]]
     outcome.judge(root, acknowledged)
+
+
+def _has_written(child: Child) -> bool:
+    return any("ack" in message for message in child.told)
 
 
 def sabotage(job: Job, outcome: Outcome, place: Path) -> None:
