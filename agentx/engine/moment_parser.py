@@ -96,6 +96,7 @@ def _at_time(log: RecordedLog, until: str, said: str) -> int:
 
 
 def _at_commit(engine: Engine, text: str) -> int:
+    engine.write_path.write_commits()
     repo, head = engine.git.repo, engine.git.head
     too_short = re.fullmatch(f"[0-9a-fA-F]{{0,{_SHORTEST_ID - 1}}}", text)
     try:

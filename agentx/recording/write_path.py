@@ -792,6 +792,12 @@ class WritePath:
         self.refresh()
         return not self.lock.kept
 
+    def write_commits(self) -> None:
+        """Write the commits that are in memory, so that Git's names for commits lead to them."""
+        if self.git.deferred:
+            with self.exclusive():
+                self._write_quietly()
+
     def _keep_or_write(self) -> None:
         """Leave the commits in memory for a moment and keep the lock, or write them."""
         now = time.monotonic()

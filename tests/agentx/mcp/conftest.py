@@ -69,7 +69,9 @@ def run(work):
         async with asyncio.timeout(100):
             return await work()
 
-    return asyncio.run(limited())
+    # `asyncio.run` would take away, unclosed, a loop that a library has set.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(limited())
 
 
 def text(result):
