@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -58,11 +60,10 @@ def test_a_host_gets_tools_resources_and_prompts(task, place, mode):
     run(work)
 
 
-def is_there(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
+def wait_until_gone(pid):
+    with suppress(OSError):
+        while Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.01)
 
 
 def test_the_server_answers_and_its_end_is_survived(task, place):
@@ -73,8 +74,7 @@ def test_the_server_answers_and_its_end_is_survived(task, place):
                 first = server.call("hello")["pid"]
                 assert [one["root"] for one in server.call("server.status")["workspaces"]] == [task]
             os.kill(first, signal.SIGKILL)
-            while is_there(first):  # its socket is open until it is gone
-                await asyncio.sleep(0.01)
+            wait_until_gone(first)  # its socket is open until then
             kept = await client.call_tool(
                 "remember", {"text": "It is in Oslo.", "quote": "our staging server"}
             )
