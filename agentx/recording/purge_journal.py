@@ -30,6 +30,7 @@ from agentx.storage.files.lock import FileLock
 from agentx.storage.git.packs import prune
 from agentx.storage.git.packs.rewriting import Rewriter
 from agentx.storage.git.recovery.git_repair import read_ref
+from agentx.storage.index.manifest import TABLE_LOCK
 from agentx.storage.index.pending_writes import locked
 from agentx.storage.log.blobs import FOLDER as BLOBS
 from agentx.storage.log.blobs import blob_path
@@ -149,6 +150,7 @@ class _Purge:
         with contextlib.ExitStack() as held:
             with contextlib.suppress(OSError):  # without caches no process feeds the index
                 held.enter_context(locked(self._root / CACHE / "index.feeding"))
+                held.enter_context(locked(self._root / CACHE / "index" / TABLE_LOCK))  # nor writes its table
             self._empty_caches()
         self._record()
         with FileLock(self._git_dir / "agentx-pack.lock", timeout_s=_PACKER_S).hold():

@@ -19,6 +19,7 @@ either.
 """
 
 import functools
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ from agentx.storage.index import bm25, filters
 from agentx.storage.index.analysis import query_terms
 from agentx.storage.index.lance_table import VENDOR_ERRORS, Database
 from agentx.storage.index.manifest import (
+    TABLE_LOCK,
     IndexDamaged,
     IndexUnavailable,
     Manifest,
@@ -133,11 +135,11 @@ class LanceIndex:
         first = path / "index.json"
         with self._writing():
             nofollow.make_directory(path, parents=True)
-            with locked(path / "index.lock"):
+            with locked(path / TABLE_LOCK):
                 if not nofollow.exists(first):
                     if nofollow.exists(path / "lance"):
                         raise IndexDamaged(path, "index.json is missing")
-                    write_manifest(first, Manifest())
+                    write_manifest(first, Manifest(made=secrets.token_hex(8)))
         self._manifest = read_manifest(path)
         self._dimensions = self._manifest.dimensions
 
@@ -307,7 +309,7 @@ class LanceIndex:
             IndexDamaged: The table cannot be read.
             IndexUnavailable: The disk is full; waiting rows stay in their file and are still found.
         """
-        with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
+        with self._writing(), locked(self._path / TABLE_LOCK, wait=False) as mine:
             if not mine:
                 return False
             below = self._file.seal()
@@ -338,7 +340,7 @@ class LanceIndex:
             waiting = len(self._overlay.rows.by_id)
         if waiting >= self._flush_rows or self._file.size_bytes() >= FLUSH_BYTES:
             self.flush()
-        with self._writing(), locked(self._path / "index.lock", wait=False) as mine:
+        with self._writing(), locked(self._path / TABLE_LOCK, wait=False) as mine:
             if mine:
                 manifest = read_manifest(self._path)
                 self._database.compact(manifest.table)
@@ -379,7 +381,13 @@ class LanceIndex:
             restarted, records = self._follower.poll()
             if restarted:
                 self._overlay = Overlay()
-            self._manifest = read_manifest(self._path)
+            manifest = read_manifest(self._path)
+            if manifest.made != self._manifest.made:  # a purge deleted the index that was read so far
+                self._overlay, self._follower = Overlay(), Follower(self._file)
+                self._below = None
+                self._database.reopen()
+                _, records = self._follower.poll()
+            self._manifest = manifest
             below = None if self._overlay.cleared else self._rows_of_table()
             lifted: dict[str, IndexRow] = {}  # the table's rows that the records change but do not contain
             if below is not None:

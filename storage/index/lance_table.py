@@ -124,7 +124,8 @@ class Database:
             name = name or self._create()
             self.table(name).upsert(rows, dimensions)
         meta = overlay.meta if overlay.cleared else manifest.meta | overlay.meta
-        return Manifest(table=name, dimensions=dimensions, meta=meta, flushes=manifest.flushes + 1)
+        flushes = manifest.flushes + 1
+        return Manifest(table=name, dimensions=dimensions, meta=meta, flushes=flushes, made=manifest.made)
 
     def compact(self, name: str, *, slack: int = 1) -> None:
         """Merge fragments, index new rows and prune versions, if there are too many of them."""

@@ -10,6 +10,9 @@ from agentx.storage.files import nofollow
 FORMAT = 5
 """Version of layout and text analysis; an index of another version is set aside and filled again."""
 
+TABLE_LOCK = "index.lock"
+"""File in an index directory that is locked while a process writes its table and parts."""
+
 
 class IndexDamaged(AgentXError):
     """The index cannot be read, or another version made it; it is a cache and can be set aside.
@@ -41,6 +44,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         flushes: Number of flushes; what was read from a table is valid until this changes.
         parts: Files with the same rows as the table, the oldest first
             (:mod:`agentx.storage.index.part`); ``None`` if they have to be made from it.
+        made: Random name of this index. What was read from a deleted index in the same directory is void.
     """
 
     format: int = FORMAT
@@ -49,6 +53,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     meta: dict[str, str] = {}
     flushes: int = 0
     parts: tuple[str, ...] | None = None
+    made: str = ""
 
 
 def set_aside(path: Path) -> Path:

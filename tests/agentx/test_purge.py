@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 import zlib
 from pathlib import Path
 
@@ -282,6 +284,26 @@ def test_the_vector_of_what_is_purged_is_not_kept(ws):
     ws.say("Another message.")
     assert ws.settle()
     assert not any(name in kept.read_bytes() for name in names)
+
+
+def test_it_waits_for_a_process_that_writes_the_table_of_the_index(ws, monkeypatch):
+    said = ws.say(f"Where is this: {ADDRESS}?")
+    assert ws.search("yellow house")
+    index = ws.engine.indexer.index
+    writing, write = threading.Event(), index._database.write
+
+    def slowly(*given):
+        writing.set()
+        time.sleep(1)
+        return write(*given)
+
+    monkeypatch.setattr(index._database, "write", slowly)
+    flushing = threading.Thread(target=index.flush)
+    flushing.start()
+    writing.wait()
+    ws.purge(said.seq)
+    flushing.join()
+    is_sound(ws, said.seq)
 
 
 # --- Git beside the branch -----------------------------------------------------------------------------------------------

@@ -266,6 +266,23 @@ def test_a_directory_that_was_deleted_is_told(directory):
     index.close()
 
 
+def test_an_index_made_in_place_of_a_deleted_one_gets_nothing_of_what_was_read_of_that(directory):
+    stale, secret = LanceIndex(directory), LanceIndex(directory)
+    secret.put(chunks(0, 3))
+    assert stale.count() == 3
+    (waiting,) = directory.glob("waiting-*.jsonl")
+    manifest = directory / "index.json"
+    manifest.unlink()
+    waiting.rename(kept := directory / "kept")  # the next file may get the same inode
+    LanceIndex(directory).put(chunks(5, 6))
+    (fresh,) = directory.glob("waiting-*.jsonl")
+    kept.write_bytes(fresh.read_bytes())
+    kept.rename(fresh)
+    assert stale.flush()
+    assert stale.count() == 1
+    assert LanceIndex(directory).count() == 1
+
+
 def test_a_full_disk_is_told_and_what_was_put_before_stays(directory):
     code = """
 import sys, pathlib, resource, signal
