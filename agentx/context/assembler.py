@@ -75,7 +75,7 @@ MOST_RECALLED = 200
 LATEST = 6
 """Number of messages that count as the current conversation of a question: they are shown, not recalled."""
 
-SEARCHED = 25
+SEARCH_HITS = 25
 """Default number of search hits. A larger number would fuse longer rankings and change the order."""
 
 _TOLD_HITS = 20
@@ -268,7 +268,7 @@ class _Draft(WorkPage):
             return
         most = self._most(self.request.memories)
         try:
-            found = recall(self.message, max(SEARCHED, most))
+            found = recall(self.message, max(SEARCH_HITS, most))
         except SearchLate as late:
             self.cut_off("search", self.message, str(late))
             found = late.found

@@ -9,7 +9,7 @@ from itertools import islice
 import msgspec
 
 from agentx.context import context_replay
-from agentx.context.assembler import BUDGETS, FULL_LOG, RECAP, Context, Request, assemble
+from agentx.context.assembler import BUDGETS, FULL_LOG, RECAP, SEARCH_HITS, Context, Request, assemble
 from agentx.engine import moment_parser
 from agentx.engine.daily_recap import Told
 from agentx.engine.engine import Engine, last_user_message
@@ -129,7 +129,8 @@ def relevant_context(
             raise SearchLate(str(late), retrieve(index, wanted, None, k, Filter())) from late
         if len(found) == k and sum(is_memory(hit, state) for hit in found) < (request.memories or 0):
             known = {hit.id for hit in found}  # only files are near, so search memories separately
-            found += [hit for hit in find(wanted, k, "memory", "message") if hit.id not in known]
+            few = min(k, SEARCH_HITS)
+            found += [hit for hit in find(wanted, few, "memory", "message") if hit.id not in known]
         if engine.config.scribe.capture_assistant:
             return found
         return [hit for hit in found if hit.kind != "message" or Actor.parse(hit.actor).role != "agent"]

@@ -444,3 +444,23 @@ def test_a_question_recalls_as_much_as_there_is_room_for_and_leaves_some_for_the
     assert re.findall(r"- user: The gate of lane (\d+)", ordered) == [str(seq) for seq in range(91, 121)]
     assert min(k, plain) > 120
     assert "- event 1, user, 2026-11-20: The gate of lane 1 was painted.\n" in text
+
+
+def test_memories_come_although_only_files_are_near_and_the_search_for_them_is_a_short_one(ws, monkeypatch):
+    with ws.bulk():
+        for number in range(220):
+            ws.tools.write_file(f"outlook-{number}.md", f"The outlook on payments, part {number}.\n")
+    item = ws.remember(
+        "knowledge", "Somebody wrote once that retries of payments are billed twice, which no outlook says."
+    )
+    assert ws.settle()
+    asked, search = [], ws.engine.search
+
+    def counted(query, k, where, **more):
+        asked.append((k, where.kinds))
+        return search(query, k, where, **more)
+
+    monkeypatch.setattr(ws.engine, "search", counted)
+    context = ws.get_relevant_context("What is the outlook on payments?")
+    assert asked == [(200, ()), (25, ("memory", "message"))]
+    assert f"i:{item.id}" in [shown.id for shown in context.items]
