@@ -7,6 +7,7 @@ for one batch, so that one process cannot bring back a passage that another has 
 waits.
 """
 
+import atexit
 import contextlib
 import functools
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakSet
 
 from agentx.recording.write_path import WritePath
 from agentx.search.background_worker import WORKERS, Background, Ownership, SearchLate
@@ -80,6 +82,17 @@ class Watching:
         return self._write_path.log.last_write
 
 
+_IN_USE: "WeakSet[Indexer]" = WeakSet()
+"""Indexers that may have a thread inside LanceDB."""
+
+
+@atexit.register
+def _close_all() -> None:
+    """Stop before Python ends: a thread inside LanceDB would abort a program that closed no workspace."""
+    for one in list(_IN_USE):
+        one.close()
+
+
 class Indexer:
     """Keeps one index in step with one history.
 
@@ -143,6 +156,7 @@ class Indexer:
                     self.embedder()
                     self._match_versions(index)
                     self._index = index
+                    _IN_USE.add(self)
         return index
 
     def embedder(self, *, opened: bool = False) -> Embedder | None:
@@ -358,6 +372,7 @@ class Indexer:
     def close(self) -> None:
         """Stop background work, wait for searches that outlived their deadline, and release the index."""
         self._closing = True
+        _IN_USE.discard(self)
         wait = not (self.abandons and self._index is None)
         self._background.stop(wait=wait)
         with self._idle:  # a thread inside a library when Python ends would crash the process

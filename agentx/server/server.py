@@ -279,12 +279,16 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
     Raises:
         AlreadyServing: Another server runs.
         PlaceRefused: The runtime directory is not private to this user.
+        FileNotFoundError: The runtime directory was deleted since the client made it.
         ServedFromRun: An agent's run started this process.
     """
     if settings.inside_run or is_marked():
         raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
     where = place.runtime_dir(settings.environ)
-    place.make(where)
+    if detached:
+        place.check(where)  # its client made it; who deleted it since wants no server in it
+    else:
+        place.make(where)
     os.umask(0o077)
     if detached:
         os.closerange(_FIRST_FILE, _MOST_FILES)

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -424,3 +426,26 @@ def test_the_background_yields_to_a_search(ws, monkeypatch):
     assert seen
     assert all(seen)
     assert not watching.writing
+
+
+NOT_CLOSED = """
+import sys
+from pathlib import Path
+from agentx import Workspace
+ws = Workspace.create(Path(sys.argv[1]))
+with ws.bulk():
+    for number in range(220):
+        ws.tools.write_file(f"outlook-{number}.md", f"The outlook on payments, part {number}.\\n")
+assert ws.search("the outlook on payments")
+"""
+
+
+def test_a_program_that_closes_no_workspace_ends_as_any_other(tmp_path):
+    for number in range(4):  # without care, a thread inside LanceDB aborts every second one
+        done = subprocess.run(
+            [sys.executable, "-c", NOT_CLOSED, str(tmp_path / f"{number}")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -184,6 +184,13 @@ def test_a_server_that_ends_as_it_starts_is_noticed(place):
     assert not Path(place["AGENTX_RUNTIME_DIR"], "socket").exists()
 
 
+def test_a_server_whose_directory_was_deleted_before_it_began_does_not_make_it_again(place):
+    directory = Path(place["AGENTX_RUNTIME_DIR"])
+    started = [sys.executable, "-P", "-m", "agentx", "serve", "--detached"]
+    subprocess.run(started, env=place, check=False, capture_output=True, timeout=60)
+    assert not directory.exists()
+
+
 def test_the_status_fits_a_narrow_terminal(client, place, tmp_path):
     folder = tmp_path / ("a-folder-with-a-long-name-" * 3)
     settings = Settings(environ=place, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "state")
