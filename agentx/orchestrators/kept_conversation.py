@@ -65,6 +65,18 @@ class KeptItemInvalid(AgentXError):
     """An item of a conversation cannot be kept: it is not a JSON object."""
 
 
+class AnswerRefused(AgentXError):
+    """An answer breaks a rule of the user.
+
+    Attributes:
+        broken: A sentence for each rule: its id, the user's sentence, and what breaks it.
+    """
+
+    def __init__(self, broken: Sequence[str]) -> None:
+        self.broken = tuple(broken)
+        super().__init__("The answer breaks what the user demands: " + " ".join(self.broken))
+
+
 class _Held(msgspec.Struct, frozen=True):
     """An item, its digest, what it tells, and the ends of the keys of the events that tell it."""
 

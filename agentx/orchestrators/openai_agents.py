@@ -150,7 +150,9 @@ def tool_guardrails(
 
     async def before(data: Any) -> ToolGuardrailFunctionOutput:
         call = data.context
-        reason = await in_thread(talk.gate, call.tool_name, _arguments(call.tool_arguments), call.tool_call_id)
+        reason = await in_thread(
+            talk.gate, call.tool_name, _arguments(call.tool_arguments), call.tool_call_id
+        )
         if reason:
             return ToolGuardrailFunctionOutput.reject_content(f"Denied. {reason}", output_info=reason)
         return ToolGuardrailFunctionOutput.allow()

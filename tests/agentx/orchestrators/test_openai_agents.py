@@ -36,7 +36,9 @@ class PlayedModel(agents.Model):
 
 def says(text):
     content = [ResponseOutputText(text=text, type="output_text", annotations=[])]
-    return [ResponseOutputMessage(id="m", content=content, role="assistant", status="completed", type="message")]
+    return [
+        ResponseOutputMessage(id="m", content=content, role="assistant", status="completed", type="message")
+    ]
 
 
 def calls(name, arguments, call_id="c1"):
@@ -173,10 +175,14 @@ def test_an_agent_that_is_another_agents_tool_says_nothing_in_the_users_name(ws,
 
 
 def test_reasoning_hosted_calls_and_unknown_items_are_understood():
-    thought = ResponseReasoningItem(id="r", summary=[Summary(text="Hm.", type="summary_text")], type="reasoning")
+    thought = ResponseReasoningItem(
+        id="r", summary=[Summary(text="Hm.", type="summary_text")], type="reasoning"
+    )
     (one,) = item_entries(thought.model_dump(exclude_none=True))
     assert one.text == "Hm."
-    asked, got = item_entries({"type": "mcp_call", "id": "x", "name": "look", "arguments": "{}", "output": "y"})
+    asked, got = item_entries(
+        {"type": "mcp_call", "id": "x", "name": "look", "arguments": "{}", "output": "y"}
+    )
     assert (asked.tool, got.output) == ("look", "y")
     (shell,) = item_entries({"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}})
     assert (shell.tool, shell.arguments) == ("shell", {"commands": ["ls"]})
