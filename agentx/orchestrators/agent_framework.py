@@ -6,8 +6,6 @@ The framework asks for subclasses of its own classes, so the functions here make
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from agentx.importing.entries import (
     AgentWords,
     CallResult,
@@ -23,6 +21,7 @@ from agentx.orchestrators.kept_conversation import (
     AnswerRefused,
     Item,
     KeptConversation,
+    call_arguments,
     in_thread,
 )
 from agentx.storage.extras import AGENT_FRAMEWORK, needs
@@ -77,8 +76,8 @@ class WorkspaceConversations:
     def history(self, *, max_tokens: int = CONTEXT_TOKENS) -> "HistoryProvider":
         """Return the history provider, which also adds the context of the workspace to the instructions.
 
-        The user's messages are durable, and their rules apply, before the model is asked; the rest of a turn is
-        when the run returns.
+        The user's messages are durable, and their rules apply, before the model is asked; the rest of a turn
+        is when the run returns.
 
         Args:
             max_tokens: Budget of the context; 0 for none.
@@ -87,13 +86,11 @@ class WorkspaceConversations:
             ExtraMissing: The framework is not installed.
         """
         with needs(AGENT_FRAMEWORK):
-            from agent_framework import HistoryProvider, Message
+            from agent_framework import HistoryProvider, Message  # noqa: PLC0415
         conversations = self
 
         class WorkspaceHistoryProvider(HistoryProvider):
-            async def get_messages(
-                self, session_id: str | None, *, state: dict[str, Any] | None = None, **_more: Any
-            ) -> list[Message]:
+            async def get_messages(self, session_id: str | None, **_more: Any) -> list[Message]:
                 items = await in_thread(conversations.of(session_id).items)
                 return [Message.from_dict(item) for item in items]
 
@@ -101,8 +98,6 @@ class WorkspaceConversations:
                 self,
                 session_id: str | None,
                 messages: Sequence[Message],
-                *,
-                state: dict[str, Any] | None = None,
                 **_more: Any,
             ) -> None:
                 items = [_item(message) for message in messages]
@@ -128,13 +123,16 @@ class WorkspaceConversations:
             ExtraMissing: The framework is not installed.
         """
         with needs(AGENT_FRAMEWORK):
-            from agent_framework import FunctionMiddleware
+            from agent_framework import FunctionMiddleware  # noqa: PLC0415
         conversations = self
 
         class WorkspaceGate(FunctionMiddleware):
             async def process(self, context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
                 talk = conversations.of(context.session.session_id if context.session else None)
-                arguments, call_id = _arguments(context.arguments), str(context.metadata.get("call_id") or "")
+                arguments, call_id = (
+                    call_arguments(context.arguments),
+                    str(context.metadata.get("call_id") or ""),
+                )
                 tool = context.function.name
                 if reason := await in_thread(talk.gate, tool, arguments, call_id):
                     context.result = f"Denied. {reason}"
@@ -157,7 +155,7 @@ class WorkspaceConversations:
             ExtraMissing: The framework is not installed.
         """
         with needs(AGENT_FRAMEWORK):
-            from agent_framework import AgentMiddleware
+            from agent_framework import AgentMiddleware  # noqa: PLC0415
         conversations = self
 
         class WorkspaceAnswers(AgentMiddleware):
@@ -213,7 +211,7 @@ def message_entries(item: Item) -> Iterator[TranscriptEntry]:
             case "text_reasoning":
                 yield Thought(id="", text=text_in(part.get("text")))
             case "function_call":
-                tool, given = text_in(part.get("name")), _arguments(part.get("arguments"))
+                tool, given = text_in(part.get("name")), call_arguments(part.get("arguments"))
                 yield RequestedCall(id="", call_id=call_id, tool=tool, arguments=given)
             case "function_result":
                 failed = bool(part.get("exception"))
@@ -221,18 +219,6 @@ def message_entries(item: Item) -> Iterator[TranscriptEntry]:
                 yield CallResult(
                     id="", call_id=call_id, output=output, status="FAILED" if failed else "SUCCEEDED"
                 )
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    if dump := getattr(given, "model_dump", None):
-        given = dump(mode="json")
-    if not isinstance(given, str):
-        return dict(given) if isinstance(given, Mapping) else {}
-    try:
-        found = msgspec.json.decode(given or "{}")
-    except (ValueError, RecursionError):
-        found = given
-    return found if isinstance(found, dict) else {"arguments": found}
 
 
 def _result(result: Any) -> str:

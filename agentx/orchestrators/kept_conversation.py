@@ -28,6 +28,7 @@ from agentx.importing.lines import as_json
 from agentx.importing.openai_chat import message_entries
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.host_events import ConversationChanged
+from agentx.storage.events.transcript_events import HostRecordKept
 from agentx.storage.events.types import (
     REPORTED,
     AgentThoughtProcess,
@@ -319,6 +320,10 @@ class KeptConversation:
         made = msgspec.structs.replace(made, duration_ms=max(0, duration_ms))
         self.ws.record(self._draft(made, f"{REPORTED}{uuid.uuid4().hex}"))
 
+    def note(self, record: HostRecordKept) -> None:
+        """Record something that is nobody's word."""
+        self.ws.record(self._draft(record, ""))
+
     def context(self, message: str = "", *, max_tokens: int = CONTEXT_TOKENS, tier: int = 0) -> str:
         """Return what the agent must not forget and what is relevant now, and record that it was shown.
 
@@ -534,6 +539,23 @@ class KeptConversation:
 
     def _digest(self, *parts: str) -> str:
         return _digest(self.host, self.name, *parts)
+
+
+def call_arguments(given: Any) -> dict[str, Any]:
+    """Return the arguments of a call, as a mapping or as JSON; a model may write what is not JSON.
+
+    >>> call_arguments('{"path": "a"}'), call_arguments("a"), call_arguments(None)
+    ({'path': 'a'}, {'arguments': 'a'}, {})
+    """
+    if dump := getattr(given, "model_dump", None):
+        given = dump(mode="json")
+    if not isinstance(given, str):
+        return dict(given) if isinstance(given, Mapping) else {}
+    try:
+        found = msgspec.json.decode(given or "{}")
+    except (ValueError, RecursionError):
+        found = given
+    return found if isinstance(found, dict) else {"arguments": found}
 
 
 def broken_rule(violation: Violation) -> str:

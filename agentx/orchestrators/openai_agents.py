@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from agentx.importing.entries import (
     AgentWords,
     CallResult,
@@ -20,8 +18,14 @@ from agentx.importing.entries import (
     TranscriptEntry,
     UserWords,
 )
-from agentx.importing.lines import as_json, fields_in, parts_in, text_in
-from agentx.orchestrators.kept_conversation import CONTEXT_TOKENS, Item, KeptConversation, in_thread
+from agentx.importing.lines import as_json, parts_in, text_in
+from agentx.orchestrators.kept_conversation import (
+    CONTEXT_TOKENS,
+    Item,
+    KeptConversation,
+    call_arguments,
+    in_thread,
+)
 from agentx.storage.extras import OPENAI_AGENTS, needs
 from agentx.workspace import Workspace
 
@@ -41,8 +45,8 @@ class WorkspaceSession:
         session_id: Name of the conversation; becomes the run of its events.
         ws: The workspace.
         agent: Name of the agent, which becomes the actor ``agent:<name>``.
-        user_speaks: Whether input of the role ``user`` is the user's words; false for a session that a program
-            or another agent writes to.
+        user_speaks: Whether input of the role ``user`` is the user's words; false for a session that a
+            program or another agent writes to.
 
     Raises:
         UsageError: The id is empty, or ``agent`` is not a name.
@@ -115,7 +119,7 @@ def guarded(
 
 
 def input_guardrail(session: WorkspaceSession) -> "InputGuardrail[Any]":
-    """Return a guardrail that records the user's message and concludes what it demands, before the model runs.
+    """Return a guardrail that records the user's message, so that its rules apply before the model runs.
 
     It never stops a run.
 
@@ -123,7 +127,7 @@ def input_guardrail(session: WorkspaceSession) -> "InputGuardrail[Any]":
         ExtraMissing: The SDK is not installed.
     """
     with needs(OPENAI_AGENTS):
-        from agents import GuardrailFunctionOutput, InputGuardrail
+        from agents import GuardrailFunctionOutput, InputGuardrail  # noqa: PLC0415
 
     async def hear(_context: Any, _agent: Any, given: str | list[Any]) -> GuardrailFunctionOutput:
         items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
@@ -144,14 +148,14 @@ def tool_guardrails(
         ExtraMissing: The SDK is not installed.
     """
     with needs(OPENAI_AGENTS):
-        from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail
+        from agents import ToolGuardrailFunctionOutput, ToolInputGuardrail, ToolOutputGuardrail  # noqa: PLC0415
 
     talk = session.conversation
 
     async def before(data: Any) -> ToolGuardrailFunctionOutput:
         call = data.context
         reason = await in_thread(
-            talk.gate, call.tool_name, _arguments(call.tool_arguments), call.tool_call_id
+            talk.gate, call.tool_name, call_arguments(call.tool_arguments), call.tool_call_id
         )
         if reason:
             return ToolGuardrailFunctionOutput.reject_content(f"Denied. {reason}", output_info=reason)
@@ -160,7 +164,11 @@ def tool_guardrails(
     async def after(data: Any) -> ToolGuardrailFunctionOutput:
         call = data.context
         await in_thread(
-            talk.did, call.tool_name, _arguments(call.tool_arguments), call.tool_call_id, _text(data.output)
+            talk.did,
+            call.tool_name,
+            call_arguments(call.tool_arguments),
+            call.tool_call_id,
+            _text(data.output),
         )
         return ToolGuardrailFunctionOutput.allow()
 
@@ -171,13 +179,15 @@ def tool_guardrails(
 
 
 def output_guardrail(session: WorkspaceSession) -> "OutputGuardrail[Any]":
-    """Return a guardrail that trips on an answer that breaks a rule; its ``output_info`` has a sentence for each.
+    """Return a guardrail that trips on an answer that breaks a rule.
+
+    Its ``output_info`` has a sentence for each rule.
 
     Raises:
         ExtraMissing: The SDK is not installed.
     """
     with needs(OPENAI_AGENTS):
-        from agents import GuardrailFunctionOutput, OutputGuardrail
+        from agents import GuardrailFunctionOutput, OutputGuardrail  # noqa: PLC0415
 
     async def check(_context: Any, _agent: Any, output: Any) -> GuardrailFunctionOutput:
         broken = await in_thread(session.conversation.check, _text(output))
@@ -197,7 +207,7 @@ def _instructions(given: Any, talk: KeptConversation, max_tokens: int) -> Callab
 
 
 def item_entries(item: Item) -> Iterator[TranscriptEntry]:
-    """Yield what an item of the Responses API tells; what is neither message, call nor reasoning tells nothing.
+    """Yield what an item of the Responses API tells; most items of other types tell nothing.
 
     >>> list(item_entries({"role": "user", "content": "Hello."}))
     [UserWords(id='', at='', session='', sub=False, text='Hello.')]
@@ -220,20 +230,9 @@ def item_entries(item: Item) -> Iterator[TranscriptEntry]:
     elif sort.endswith("_call") and name:
         tool = text_in(item.get("name")) or sort.removesuffix("_call")
         given = item.get("arguments", item.get("input", item.get("action")))
-        yield RequestedCall(id="", call_id=name, tool=tool, arguments=_arguments(given))
+        yield RequestedCall(id="", call_id=name, tool=tool, arguments=call_arguments(given))
         if item.get("output") is not None:  # a hosted tool: one item for call and result
             yield CallResult(id="", call_id=name, output=_text(item["output"]))
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    """Return a call's arguments; a model may write what is not JSON."""
-    if not isinstance(given, str):
-        return fields_in(given)
-    try:
-        found = msgspec.json.decode(given or "{}")
-    except (ValueError, RecursionError):
-        found = given
-    return found if isinstance(found, dict) else {"arguments": found}
 
 
 def _text(content: Any) -> str:

@@ -7,8 +7,6 @@ requests: an agent makes them anew for each run.
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from agentx.importing.entries import (
     AgentWords,
     CallResult,
@@ -18,7 +16,13 @@ from agentx.importing.entries import (
     UserWords,
 )
 from agentx.importing.lines import as_json, fields_in, parts_in, text_in
-from agentx.orchestrators.kept_conversation import CONTEXT_TOKENS, Item, KeptConversation, in_thread
+from agentx.orchestrators.kept_conversation import (
+    CONTEXT_TOKENS,
+    Item,
+    KeptConversation,
+    call_arguments,
+    in_thread,
+)
 from agentx.storage.events.types import ToolStatus
 from agentx.storage.extras import PYDANTIC_AI, needs
 from agentx.workspace import Workspace
@@ -59,7 +63,7 @@ class WorkspaceHistory:
             ExtraMissing: Pydantic AI is not installed.
         """
         with needs(PYDANTIC_AI):
-            from pydantic_ai.messages import ModelMessagesTypeAdapter
+            from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415
 
         return ModelMessagesTypeAdapter.validate_python(await in_thread(self.conversation.items))
 
@@ -72,7 +76,7 @@ class WorkspaceHistory:
             ExtraMissing: Pydantic AI is not installed.
         """
         with needs(PYDANTIC_AI):
-            from pydantic_ai.messages import ModelMessagesTypeAdapter
+            from pydantic_ai.messages import ModelMessagesTypeAdapter  # noqa: PLC0415
 
         items = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
         await in_thread(self.conversation.replace, [{**item, "instructions": None} for item in items])
@@ -93,7 +97,7 @@ class WorkspaceHistory:
             ModelRetry: It breaks one; the model is told the rule and the user's sentence, and tries again.
         """
         with needs(PYDANTIC_AI):
-            from pydantic_ai import ModelRetry
+            from pydantic_ai import ModelRetry  # noqa: PLC0415
 
         text = output if isinstance(output, str) else _json(output)
         if broken := await in_thread(self.conversation.check, text):
@@ -101,7 +105,7 @@ class WorkspaceHistory:
         return output
 
     def instructions(self, max_tokens: int = CONTEXT_TOKENS) -> Callable[[Any], Awaitable[str]]:
-        """Return the instructions of an agent: what the workspace knows that matters for the prompt of the run.
+        """Return the instructions of an agent: what the workspace knows that matters for the prompt.
 
         Args:
             max_tokens: Budget of the context.
@@ -113,7 +117,7 @@ class WorkspaceHistory:
 
         # Pydantic AI reads the annotation to see that it takes the run's context.
         with needs(PYDANTIC_AI):
-            from pydantic_ai import RunContext
+            from pydantic_ai import RunContext  # noqa: PLC0415
         instructions.__annotations__["context"] = RunContext[Any]
         return instructions
 
@@ -129,7 +133,7 @@ class WorkspaceHistory:
             ExtraMissing: Pydantic AI is not installed.
         """
         with needs(PYDANTIC_AI):
-            from pydantic_ai import FunctionToolset, Tool
+            from pydantic_ai import FunctionToolset, Tool  # noqa: PLC0415
         talk = self.conversation
         toolset: FunctionToolset[Any] = FunctionToolset(id="agentx")
         for schema in self.ws.tools.schemas():
@@ -149,7 +153,7 @@ class WorkspaceHistory:
 
 def _caller(talk: KeptConversation, name: str) -> Callable[..., Awaitable[str]]:
     with needs(PYDANTIC_AI):
-        from pydantic_ai import ToolFailed
+        from pydantic_ai import ToolFailed  # noqa: PLC0415
 
     async def call(context: Any, **arguments: Any) -> str:
         done = await in_thread(
@@ -170,7 +174,7 @@ def _caller(talk: KeptConversation, name: str) -> Callable[..., Awaitable[str]]:
 def message_entries(item: Item) -> Iterator[TranscriptEntry]:
     """Yield what a message tells; what the framework itself asks of a model is nobody's word.
 
-    >>> list(message_entries({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hello."}]}))
+    >>> list(message_entries({"parts": [{"part_kind": "user-prompt", "content": "Hello."}]}))
     [UserWords(id='', at='', session='', sub=False, text='Hello.')]
     """
     model = text_in(item.get("model_name"))
@@ -184,7 +188,9 @@ def message_entries(item: Item) -> Iterator[TranscriptEntry]:
             case "thinking":
                 yield Thought(id="", text=text_in(part.get("content")), model=model)
             case "tool-call" | "builtin-tool-call" | "native-tool-call":
-                yield RequestedCall(id="", call_id=call_id, tool=tool, arguments=_arguments(part.get("args")))
+                yield RequestedCall(
+                    id="", call_id=call_id, tool=tool, arguments=call_arguments(part.get("args"))
+                )
             case "tool-return" | "builtin-tool-return" | "native-tool-return":
                 status = _STATUS.get(text_in(part.get("outcome")), "SUCCEEDED")
                 yield CallResult(id="", call_id=call_id, output=_text(part.get("content")), status=status)
@@ -205,16 +211,6 @@ def _text(content: Any) -> str:
 
 def _kind(part: Any) -> str:
     return f"[{text_in(fields_in(part).get('kind')) or 'data'}]"
-
-
-def _arguments(given: Any) -> dict[str, Any]:
-    if not isinstance(given, str):
-        return fields_in(given)
-    try:
-        found = msgspec.json.decode(given or "{}")
-    except (ValueError, RecursionError):
-        found = given
-    return found if isinstance(found, dict) else {"arguments": found}
 
 
 def _json(output: Any) -> str:

@@ -1,8 +1,8 @@
 """Find what must be purged with an event: events that hold a copy of it, and the contents they brought.
 
 It follows the parts of one tool call, everything that names one of the contents, a run whose task is a purged
-message, the items of a kept conversation that tell it, and the conclusions that rest on it. An event that only
-quotes it is found by its words (:mod:`agentx.integrity.purge.quoting`).
+message, the items of a kept conversation that tell it, and the conclusions that rest on it. An event that
+only quotes it is found by its words (:mod:`agentx.integrity.purge.quoting`).
 """
 
 from collections.abc import Callable, Iterable

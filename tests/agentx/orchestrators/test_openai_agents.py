@@ -24,7 +24,7 @@ class PlayedModel(agents.Model):
     def __init__(self, *turns):
         self.turns, self.given, self.told = list(turns), [], []
 
-    async def get_response(self, system_instructions, input, *args, **named):
+    async def get_response(self, system_instructions, input, *args, **named):  # noqa: A002 - the SDK's name
         self.given.append(list(input) if isinstance(input, list) else [input])
         self.told.append(system_instructions or "")
         turn = self.turns.pop(0)
@@ -130,7 +130,7 @@ def test_a_guarded_agent_is_denied_a_call_that_breaks_a_rule_and_told_the_users_
 
 
 def test_a_guarded_agent_records_each_part_of_a_call_once(ws, session):
-    agent, model = agent_of(calls("write_note", {"path": "a.md", "content": "x"}), says("Done."))
+    agent, _ = agent_of(calls("write_note", {"path": "a.md", "content": "x"}), says("Done."))
     run(guarded(agent, session), "Write a note.", session)
     assert ran == ["a.md"]
     assert [one.type for one in told(ws)] == [
