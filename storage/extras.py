@@ -131,7 +131,7 @@ EXTRAS = (
     PYDANTIC_AI,
     AGENT_FRAMEWORK,
 )
-"""All extras. ``agentx-workspace[all]`` installs those that are not adapters of another framework."""
+"""All extras; ``agentx-workspace[all]`` installs every one."""
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class Scale:
     peer_held: int = 1_000
     peer_appends: int = 200
     peer_recalls: int = 100
+    framework_turns: int = 400
     year_rounds: int = 7
     year_writes: int = 60
     measures: tuple[str, ...] = ()
