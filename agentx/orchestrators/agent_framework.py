@@ -101,7 +101,7 @@ class WorkspaceConversations:
                 **_more: Any,
             ) -> None:
                 items = [_item(message) for message in messages]
-                await in_thread(_extend, conversations.of(session_id), items)
+                await in_thread(conversations.of(session_id).append, items, perhaps_all=True)
 
             async def before_run(self, *, agent: Any, session: Any, context: Any, state: Any) -> None:
                 talk = conversations.of(context.session_id)
@@ -168,15 +168,6 @@ class WorkspaceConversations:
                     raise AnswerRefused(broken)
 
         return WorkspaceAnswers()
-
-
-def _extend(talk: KeptConversation, items: Sequence[Item]) -> None:
-    """Append messages; the framework may give the whole conversation again."""
-    known = talk.items()
-    if len(known) > 1 and items[: len(known)] == known:
-        talk.replace(items)
-    else:
-        talk.append(items)
 
 
 def _item(message: Any) -> Item:

@@ -8,7 +8,7 @@ it once; and the same words said again after another answer are a new message.
 
 import asyncio
 import uuid
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -54,6 +54,9 @@ CONTEXT_TOKENS = 2_000
 """Default budget of the context that is added to an agent's instructions."""
 
 _NAME_CHARACTERS = 200
+_READ_BEFORE = 5_000
+"""Items whose form without secrets is remembered."""
+
 _APPROVAL = "It needs the user's approval: ask the user in your answer, and try again once they agreed."
 
 Item = dict[str, Any]
@@ -104,6 +107,12 @@ class _Place:
         self._said: Counter[str] = Counter()
         for one in held:
             self.pass_by(one)
+
+    def copy(self) -> "_Place":
+        """Return the same place, to move on from."""
+        other = _Place(self.epoch, ())
+        other.answers, other._said = self.answers, self._said.copy()
+        return other
 
     def pass_by(self, one: _Held) -> None:
         """Move on past an item that is known."""
@@ -175,6 +184,8 @@ class KeptConversation:
         self._told_calls: dict[tuple[str, str], list[str]] = {}
         self._seq = self._epoch = self._ever = 0
         self._shown = ""
+        self._place = _Place(0, ())
+        self._read_before: OrderedDict[str, _Held] = OrderedDict()
 
     # --- the items ----------------------------------------------------------------------------------------
 
@@ -185,8 +196,12 @@ class KeptConversation:
             held = self._held if limit is None else self._held[len(self._held) - max(limit, 0) :]
             return [msgspec.json.decode(msgspec.json.encode(one.item)) for one in held]
 
-    def append(self, items: Sequence[Item]) -> None:
+    def append(self, items: Sequence[Item], *, perhaps_all: bool = False) -> None:
         """Append items, and record what they tell.
+
+        Args:
+            items: The items.
+            perhaps_all: Whether they may begin with all that are there already, which is then left out.
 
         Raises:
             KeptItemInvalid: One of them is not a JSON object; none is appended.
@@ -195,7 +210,11 @@ class KeptConversation:
         if fresh:
             with self.ws.engine.write_path.exclusive():
                 self._catch_up()
-                self._change(0, fresh)
+                there = len(self._held)
+                if perhaps_all and there > 1 and self._shared(fresh) == there:
+                    fresh = fresh[there:]
+                if fresh:
+                    self._change(0, fresh)
 
     def pop(self) -> Item | None:
         """Remove the last item and return it; ``None`` if there is none. The history keeps it."""
@@ -223,11 +242,16 @@ class KeptConversation:
         fresh = [self._kept(item) for item in items]
         with self.ws.engine.write_path.exclusive():
             self._catch_up()
-            same = 0
-            while same < min(len(fresh), len(self._held)) and fresh[same].digest == self._held[same].digest:
-                same += 1
+            same = self._shared(fresh)
             if same < max(len(fresh), len(self._held)):
                 self._change(len(self._held) - same, fresh[same:])
+
+    def _shared(self, fresh: Sequence[_Held]) -> int:
+        """Return how many items at the start are those that are there."""
+        same = 0
+        while same < min(len(fresh), len(self._held)) and fresh[same].digest == self._held[same].digest:
+            same += 1
+        return same
 
     # --- what happens in a turn ---------------------------------------------------------------------------
 
@@ -374,11 +398,14 @@ class KeptConversation:
         text = self.ws.read_body(data.items)
         items = msgspec.json.decode(text, type=list[Item]) if text else []
         self._epoch += bool(data.dropped) and not (kept or items)
+        if data.dropped:
+            self._place = _Place(self._epoch, self._held)
         for item, told in zip(items, data.facts, strict=True):
             one = self._understood(item, told)
             if self._gone.get(one.digest):
                 self._gone[one.digest].pop()
             self._held.append(one)
+            self._place.pass_by(one)
             self._ever += 1
             for entry in one.entries:
                 if isinstance(entry, RequestedCall):
@@ -393,13 +420,20 @@ class KeptConversation:
         return events.pop(0) if events else ""
 
     def _kept(self, item: Item) -> _Held:
+        """Return an item as it is kept: without secrets. A framework gives the same ones again and again."""
+        given = _digest(as_json(item))
+        if (known := self._read_before.get(given)) is not None:
+            return known
         try:  # cleaned as a value and as a text: what is read back later is the same
             own = msgspec.json.decode(clean(as_json(clean_value(item))), type=dict[str, Any])
         except (msgspec.DecodeError, RecursionError) as error:
             raise KeptItemInvalid(
                 f"An item of the conversation {self.name} cannot be kept: {error}. Give JSON objects."
             ) from error
-        return self._understood(own, "")
+        self._read_before[given] = one = self._understood(own, "")
+        if len(self._read_before) > _READ_BEFORE:
+            self._read_before.popitem(last=False)
+        return one
 
     def _understood(self, own: Item, told: str) -> _Held:
         entries = tuple(self._read(own))
@@ -431,7 +465,7 @@ class KeptConversation:
         gone = {digest: list(told) for digest, told in self._gone.items()}
         for one in self._held[kept:]:
             gone.setdefault(one.digest, []).append(one.told)
-        place = _Place(self._epoch, self._held[:kept])
+        place = _Place(self._epoch, self._held[:kept]) if dropped else self._place.copy()
         tail = len(fresh)
         while tail and fresh[tail - 1].is_users:
             tail -= 1

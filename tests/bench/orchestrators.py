@@ -100,7 +100,13 @@ def _openai_agents(ws: Workspace, place: Path) -> tuple[Any, ...]:
             {"role": "user", "content": said},
             asked,
             {"type": "function_call_output", "call_id": call, "output": result},
-            {"id": f"m{turn}", "type": "message", "role": "assistant", "status": "completed", "content": content},
+            {
+                "id": f"m{turn}",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            },
         ]
 
     ours, own = WorkspaceSession("main", ws), SQLiteSession("main", place / "own.db")
@@ -147,7 +153,13 @@ def _pydantic_ai(ws: Workspace, place: Path) -> tuple[Any, ...]:
     async def load_own() -> None:
         ModelMessagesTypeAdapter.validate_json(file.read_bytes())
 
-    return lambda turn: history.save(grown(turn)), own, history.load, load_own, "a JSON file, written whole, unsynced"
+    return (
+        lambda turn: history.save(grown(turn)),
+        own,
+        history.load,
+        load_own,
+        "a JSON file, written whole, unsynced",
+    )
 
 
 def _agent_framework(ws: Workspace, place: Path) -> tuple[Any, ...]:
