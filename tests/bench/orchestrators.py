@@ -9,6 +9,7 @@ import importlib.util
 import random
 import statistics
 import time
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -174,7 +175,10 @@ def _agent_framework(ws: Workspace, place: Path) -> tuple[Any, ...]:
             Message("assistant", [answer]),
         ]
 
-    ours, own = WorkspaceConversations(ws).history(), FileHistoryProvider(place)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is experimental
+        own = FileHistoryProvider(place)
+    ours = WorkspaceConversations(ws).history()
     return (
         lambda turn: ours.save_messages("main", messages(turn)),
         lambda turn: own.save_messages("main", messages(turn)),
