@@ -7,7 +7,7 @@ client names by a session id (the header ``x-litellm-session-id``, or ``metadata
 
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +169,7 @@ def proxy_callback(  # noqa: C901 - the hooks of one class
             request_data: dict[str, Any],
             original_exception: Exception,
             user_api_key_dict: Any,  # noqa: ARG002
-            **_more: Any,
+            traceback_str: str | None = None,  # noqa: ARG002
         ) -> None:
             ours = isinstance(original_exception, ContentPolicyViolationError) and (
                 original_exception.llm_provider == "agentx"
@@ -182,7 +182,7 @@ def proxy_callback(  # noqa: C901 - the hooks of one class
             user_api_key_dict: Any,  # noqa: ARG002
             response: Any,
             request_data: dict[str, Any],
-        ) -> AsyncIterator[Any]:
+        ) -> AsyncGenerator[Any, None]:
             chunks: list[Any] = []
             async for chunk in response:
                 chunks.append(chunk)

@@ -98,6 +98,7 @@ def guarded(
         ExtraMissing: The SDK is not installed.
     """
     before, after = tool_guardrails(session)
+    given: list[Any] = list(agent.tools)  # only function tools have guardrails
     tools = [
         dataclasses.replace(
             tool,
@@ -106,7 +107,7 @@ def guarded(
         )
         if hasattr(tool, "tool_input_guardrails")
         else tool
-        for tool in agent.tools
+        for tool in given
     ]
     changes: dict[str, Any] = {
         "tools": tools,

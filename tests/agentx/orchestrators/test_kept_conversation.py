@@ -306,3 +306,20 @@ def test_the_state_is_the_same_when_it_is_folded_again(ws, talk):
     talk.append(TURN)
     talk.pop()
     assert ws.rebuild().state_digest == ws.state.digest
+
+
+def test_what_was_acknowledged_survives_a_kill(ws, talk, in_a_process):
+    code = """
+import os, signal, sys
+from agentx import Workspace
+from agentx.orchestrators.kept_conversation import KeptConversation
+talk = KeptConversation(Workspace.open(sys.argv[1]), "main", agent="bot")
+talk.append([{"role": "user", "content": "Never use tabs."}, {"role": "assistant", "content": "Yes."}])
+talk.pop()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    in_a_process(code, str(ws.root))
+    assert talk.items() == [user("Never use tabs.")]
+    assert said(ws) == ["Never use tabs."]
+    assert [item.text for item in ws.memory("constraint")] == ["Never use tabs."]
+    assert ws.verify().sound
