@@ -161,6 +161,7 @@ def _pydantic_ai(ws: Workspace, place: Path) -> tuple[Any, ...]:
         own,
         history.load,
         load_own,
+        lambda: None,
         "a JSON file, written whole, unsynced",
     )
 
