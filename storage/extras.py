@@ -101,8 +101,36 @@ TELEMETRY = Extra(
     "Spans and metrics of a cognitive agent",
     "its logs have the same figures",
 )
+OPENAI_AGENTS = Extra(
+    "openai-agents",
+    ("openai-agents",),
+    "Guardrails of the OpenAI Agents SDK",
+    "its session works, because it follows a protocol",
+)
+PYDANTIC_AI = Extra(
+    "pydantic-ai",
+    ("pydantic-ai-slim",),
+    "Tools and history for Pydantic AI",
+    "`KeptConversation` keeps the messages of any program",
+)
+AGENT_FRAMEWORK = Extra(
+    "agent-framework",
+    ("agent-framework-core",),
+    "History, context and middleware for Microsoft's Agent Framework",
+    "`KeptConversation` keeps the messages of any program",
+)
 
-EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY)
+EXTRAS = (
+    EMBEDDING,
+    LANGUAGES,
+    QUALITY,
+    REPORT,
+    DAEMON,
+    TELEMETRY,
+    OPENAI_AGENTS,
+    PYDANTIC_AI,
+    AGENT_FRAMEWORK,
+)
 """All extras; ``agentx-workspace[all]`` installs every one."""
 
 

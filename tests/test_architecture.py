@@ -24,6 +24,8 @@ LAYERS = ("storage", "synthesis", "agentx")
 """Lowest first; a folder may import those before it."""
 
 HOMES = {
+    "agent_framework": "agentx/orchestrators/agent_framework.py",
+    "agents": "agentx/orchestrators/openai_agents.py",
     "blinker": "agentx/core/event_bus.py",
     "cronsim": "synthesis/scheduling/schedule_times.py",
     "cryptography": "agentx/trust/",
@@ -31,7 +33,7 @@ HOMES = {
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
-    "litellm": "synthesis/model/litellm_client.py",
+    "litellm": ("synthesis/model/litellm_client.py", "agentx/orchestrators/litellm_proxy.py"),
     "matplotlib": "agentx/cognition/pictures/",
     "mcp": "agentx/mcp/",
     "ast_grep_py": "synthesis/enforcement/",
@@ -41,6 +43,7 @@ HOMES = {
     "opentelemetry": "agentx/cognition/telemetry.py",
     "proselint": "agentx/quality/",
     "pyarrow": "storage/index/lance",
+    "pydantic_ai": "agentx/orchestrators/pydantic_ai.py",
     "pygit2": "storage/git/",
     "rich": "agentx/cli/",
     "safetensors": "synthesis/embedding/",
@@ -55,6 +58,8 @@ HOMES = {
 """The one place where each vendor may be imported: a file, a folder, or files that begin so."""
 
 LAZY = {
+    "agent_framework",
+    "agents",
     "ast_grep_py",
     "cryptography",
     "dbos",
@@ -70,6 +75,7 @@ LAZY = {
     "opentelemetry",
     "proselint",
     "pyarrow",
+    "pydantic_ai",
     "safetensors",
     "snowballstemmer",
     "tiktoken",
@@ -81,12 +87,15 @@ LAZY = {
 """Heavy or optional: may be imported inside a function, and may not be loaded by importing any of our modules."""
 
 EXTRAS = {
+    "agent_framework",
+    "agents",
     "dbos",
     "matplotlib",
     "onnx",
     "onnxruntime",
     "opentelemetry",
     "proselint",
+    "pydantic_ai",
     "safetensors",
     "tokenizers",
 }

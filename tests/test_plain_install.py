@@ -139,6 +139,12 @@ ASKS = {
     "print(f('a.md', '# A\\n\\nTeh should of gone.\\n', exists=lambda path: True).text)",
     "languages": "from agentx.synthesis.chunking import outline as f\n"
     "print(len(f('a.go', 'package a\\n\\nfunc F() {}\\n')), len(f('a.py', 'def f(): pass\\n')))",
+    "openai-agents": "from agentx import Workspace as W\nfrom agentx.orchestrators import openai_agents as a\n"
+    "s = a.WorkspaceSession('s', W.create('w'))\na.input_guardrail(s)",
+    "pydantic-ai": "from agentx import Workspace as W\nfrom agentx.orchestrators.pydantic_ai import WorkspaceHistory as H\n"
+    "H(W.create('w'), 's').toolset()",
+    "agent-framework": "from agentx import Workspace as W\n"
+    "from agentx.orchestrators.agent_framework import WorkspaceConversations as C\nC(W.create('w')).history()",
     "telemetry": "from agentx.cognition.telemetry import emit as f\nfrom agentx.synthesis.cognition.metrics import Metrics as M\n"
     "print(f(M(), session='s', interaction=1, ended='2026-03-01T10:00:00Z'))",
 }
@@ -151,6 +157,9 @@ WITHOUT = {
     "quality": "spelling and usage were not checked. Spelling and usage in `check_document` need pip install",
     "languages": "0 1",
     "telemetry": "False",
+    "openai-agents": "ExtraMissing: Guardrails of the OpenAI Agents SDK need pip install 'agentx-workspace[openai-agents]'",
+    "pydantic-ai": "ExtraMissing: Tools and history for Pydantic AI need pip install 'agentx-workspace[pydantic-ai]'",
+    "agent-framework": "ExtraMissing: History, context and middleware for Microsoft's Agent Framework need pip install",
 }
 
 WITH = {
@@ -160,6 +169,9 @@ WITH = {
     "quality": "'Teh' is misspelt: The [spelling]",
     "languages": "1 1",
     "telemetry": "True",
+    "openai-agents": "ready",
+    "pydantic-ai": "ready",
+    "agent-framework": "ready",
 }
 
 ASK = """

@@ -32,7 +32,7 @@ def read(lines: Lines) -> Generator[TranscriptEntry]:
             elif isinstance(record.get("messages"), list):
                 yield from _conversation(record, session)
             else:  # a message on each line
-                yield from _message(record, lines.name, f"{session} message")
+                yield from message_entries(record, lines.name, f"{session} message")
         return
     document = lines.document()
     chats = document if isinstance(document, list) else [document]
@@ -52,9 +52,10 @@ def _conversation(chat: dict[str, Any], session: str) -> Iterator[TranscriptEntr
         return
     model = text_in(chat.get("model"))
     for number, message in enumerate(parts_in(listed), 1):
-        yield from _message(message, session, f"{session} message {number}", model)
+        yield from message_entries(message, session, f"{session} message {number}", model)
     for number, choice in enumerate(parts_in(chat.get("choices")), 1):  # a response kept with its request
-        yield from _message(fields_in(choice.get("message")), session, f"{session} choice {number}", model)
+        own = fields_in(choice.get("message"))
+        yield from message_entries(own, session, f"{session} choice {number}", model)
     if used := fields_in(chat.get("usage")):
         yield Spent(
             id=f"{session} usage",
@@ -67,7 +68,17 @@ def _conversation(chat: dict[str, Any], session: str) -> Iterator[TranscriptEntr
         )
 
 
-def _message(message: dict[str, Any], session: str, name: str, model: str = "") -> Iterator[TranscriptEntry]:
+def message_entries(
+    message: dict[str, Any], session: str = "", name: str = "", model: str = ""
+) -> Iterator[TranscriptEntry]:
+    """Yield what one chat message tells.
+
+    Args:
+        message: The message, as the API has it.
+        session: Id of the conversation; it begins the id of each call in it.
+        name: Id of the message.
+        model: Name of the model that made it.
+    """
     own: dict[str, Any] = {"id": name, "session": session}
     text = _text(message.get("content"))
     match message.get("role"):
@@ -81,13 +92,13 @@ def _message(message: dict[str, Any], session: str, name: str, model: str = "") 
                 raw = text_in(asked.get("arguments")) or text_in(asked.get("input"))
                 yield RequestedCall(
                     **{**own, "id": f"{name} call {number}"},
-                    call_id=f"{session} {text_in(call.get('id'))}",
+                    call_id=f"{session} {text_in(call.get('id'))}".lstrip(),
                     tool=text_in(asked.get("name")),
                     arguments=_decoded(raw),
                 )
         case "tool" | "function":
             answers = text_in(message.get("tool_call_id")) or text_in(message.get("name"))
-            yield CallResult(**own, call_id=f"{session} {answers}", output=text)
+            yield CallResult(**own, call_id=f"{session} {answers}".lstrip(), output=text)
         case "system" | "developer":
             yield HostAside(**own, sort=f"{message['role']} message", text=text)
         case other:

@@ -85,6 +85,14 @@ def report_answer(
     if not text.strip():
         raise UsageError("The answer is empty.")
     actor = agent_actor(agent)
+    said, broken = answer_event(engine, text, agent, final=final, model=model)
+    return _recorded(engine, Draft(data=said, actor=actor, key=_key(actor, key))), broken
+
+
+def answer_event(
+    engine: Engine, text: str, agent: str, *, final: bool = True, model: str = ""
+) -> tuple[AgentMessageSent, tuple[Violation, ...]]:
+    """Return the event of an agent's answer, and the rules of the user that the text breaks."""
     text = encodable(text)
     evaluation = engine.evaluate_answer(text)
     broken = (*evaluation.stopping, *Gates(engine).before_answer(text, agent=agent))
@@ -95,7 +103,7 @@ def report_answer(
         kept=evaluation.kept,
         broke=tuple(dict.fromkeys(one.item_id for one in broken)),
     )
-    return _recorded(engine, Draft(data=said, actor=actor, key=_key(actor, key))), broken
+    return said, broken
 
 
 def report_call(engine: Engine, call: ReportedCall, agent: str) -> Event:
@@ -110,9 +118,19 @@ def report_call(engine: Engine, call: ReportedCall, agent: str) -> Event:
         raise UsageError("A tool call needs the tool's name.")
     if tool in Toolbox(engine).names():
         raise UsageError(f"{tool} is a tool of AgentX, which records its own calls: `agentx tool {tool} …`.")
-    made = ToolCallExecuted(
+    made = call_event(engine, call)
+    return _recorded(engine, Draft(data=made, actor=actor, key=_key(actor, made.call_id)))
+
+
+def call_event(engine: Engine, call: ReportedCall) -> ToolCallExecuted:
+    """Return the event of a tool call of an agent.
+
+    Raises:
+        UsageError: The status does not exist.
+    """
+    return ToolCallExecuted(
         call_id=clean(encodable(call.id))[:200] or uuid.uuid4().hex[:12],
-        tool=clean(tool)[:64],
+        tool=clean(encodable(call.tool).strip())[:64],
         status=_status(call),
         arguments=bounded(call.arguments),
         output=engine.write_path.body(encodable(call.output)),
@@ -120,7 +138,6 @@ def report_call(engine: Engine, call: ReportedCall, agent: str) -> Event:
         exit_code=call.exit_code,
         duration_ms=max(0, call.duration_ms),
     )
-    return _recorded(engine, Draft(data=made, actor=actor, key=_key(actor, made.call_id)))
 
 
 def _status(call: ReportedCall) -> ToolStatus:

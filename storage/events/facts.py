@@ -3,7 +3,7 @@
 from agentx.storage.events.act_events import ActDone, ActRetracted
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
-from agentx.storage.events.host_events import SessionNoted
+from agentx.storage.events.host_events import ConversationChanged, SessionNoted
 from agentx.storage.events.pipeline_events import (
     Dispatched,
     FileAmended,
@@ -80,6 +80,8 @@ FACTS: dict[str, type[Payload]] = {
         HostRecordKept,
         TranscriptImported,
         SessionNoted,
+        ConversationChanged,
+        ConversationChanged,
         EventsPurged,
     )
 }

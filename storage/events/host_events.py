@@ -1,8 +1,8 @@
-"""Payloads of sessions of other agents, as their hooks report them."""
+"""Payloads of other agents: sessions, as their hooks report them, and the conversations that they keep here."""
 
 from typing import Literal
 
-from agentx.storage.events.types import Event, Payload
+from agentx.storage.events.types import Body, Event, Payload
 
 SessionMoment = Literal["start", "compact", "compacted", "end"]
 
@@ -37,6 +37,31 @@ class SessionNoted(Payload, frozen=True):
         why = f" ({self.source})" if self.source else ""
         did = f" after {self.calls} call{'s' * (self.calls != 1)}" if self.moment == "end" else ""
         return f"Session {event.run} of {self.host} {_DONE[self.moment]}{why}{did}"
+
+    def _rank(self, _event: Event, /) -> int:
+        return 1
+
+
+class ConversationChanged(Payload, frozen=True):
+    """The items of a conversation that a framework keeps here changed; the run of the event names it.
+
+    It is material, in the framework's own form: what the items tell stands in events of its own. The items of
+    a conversation are those of all these events in order, each after the last ``dropped`` ones were removed.
+
+    Attributes:
+        host: The framework, such as ``openai-agents``.
+        dropped: Number of items at the end that are no longer part of it.
+        items: The items that were appended, as a JSON list; empty for none.
+        facts: For each of them, the ends of the keys of the events that tell it, separated by spaces.
+    """
+
+    host: str
+    dropped: int = 0
+    items: Body = Body("")
+    facts: tuple[str, ...] = ()
+
+    def _line(self, event: Event, /) -> str:
+        return f"{self.host} dropped {self.dropped} items of {event.run}" if self.dropped else ""
 
     def _rank(self, _event: Event, /) -> int:
         return 1

@@ -33,6 +33,7 @@ MEASURES = {
     "cognition": "cognition:cognition",
     "year": "year:year",
     "peers": "rivals:peers",
+    "orchestrators": "orchestrators:orchestrators",
 }
 """Module and function of each measure; a module is imported when it is measured, because it uses parts of the product that
 another revision may not have."""

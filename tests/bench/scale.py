@@ -34,6 +34,7 @@ class Scale:
     peer_held: int = 1_000
     peer_appends: int = 200
     peer_recalls: int = 100
+    framework_turns: int = 400
     year_rounds: int = 7
     year_writes: int = 60
     measures: tuple[str, ...] = ()
@@ -65,6 +66,7 @@ SCALES = {
         peer_held=5,
         peer_appends=2,
         peer_recalls=2,
+        framework_turns=3,
         year_rounds=2,
         year_writes=4,
     ),
@@ -89,6 +91,7 @@ SCALES = {
         peer_held=200,
         peer_appends=50,
         peer_recalls=20,
+        framework_turns=100,
         year_writes=20,
     ),
     "default": Scale(),

@@ -1,8 +1,8 @@
 """Find what must be purged with an event: events that hold a copy of it, and the contents they brought.
 
 It follows the parts of one tool call, everything that names one of the contents, a run whose task is a purged
-message, and the conclusions that rest on it. An event that only quotes it is found by its words
-(:mod:`agentx.integrity.purge.quoting`).
+message, the items of a kept conversation that tell it, and the conclusions that rest on it. An event that
+only quotes it is found by its words (:mod:`agentx.integrity.purge.quoting`).
 """
 
 from collections.abc import Callable, Iterable
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from agentx.storage.errors import UsageError
+from agentx.storage.events.host_events import ConversationChanged
 from agentx.storage.events.types import (
     ApprovalDecided,
     Body,
@@ -90,6 +91,7 @@ class _Following:
         self._paths: set[str] = set()
         self._items: dict[str, None] = {}
         self._messages: set[Body] = set()
+        self._keys: set[str] = set()
         self._mixed: set[int] = set()
         self._purged: set[int] = set()
         self._last = 0
@@ -126,6 +128,8 @@ class _Following:
             return True
         if isinstance(event.data, RunStarted):
             return event.data.task in self._messages
+        if isinstance(event.data, ConversationChanged):
+            return not self._keys.isdisjoint(" ".join(event.data.facts).split())
         return isinstance(event.data, Concluded) and any(map(self._rests, event.data.changes))
 
     @staticmethod
@@ -155,6 +159,7 @@ class _Following:
             )
         self._seqs.add(event.seq)
         self._events[event.seq] = event.type, event.hash
+        self._keys |= {event.key.rpartition(":")[2]} - {""}
         self.grows = True
         for oid in sorted(self._named(event)):
             self._contents.setdefault(oid, event.seq)
