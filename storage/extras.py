@@ -101,8 +101,14 @@ TELEMETRY = Extra(
     "Spans and metrics of a cognitive agent",
     "its logs have the same figures",
 )
+LANGGRAPH = Extra(
+    "langgraph",
+    ("langgraph",),
+    "LangGraph's checkpoints and store in a workspace",
+    "LangGraph keeps them where it did before",
+)
 
-EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY)
+EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY, LANGGRAPH)
 """All extras; ``agentx-workspace[all]`` installs every one."""
 
 
