@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from agentx.orchestrators.langgraph_facts import GraphFacts, gate
-from agentx.orchestrators.langgraph_values import Trees
+from agentx.orchestrators.langgraph_values import Trees, reference
 from agentx.orchestrators.threads import (
     ChannelValue,
     KeptCheckpoint,
@@ -42,7 +42,7 @@ from agentx.storage.events.checkpoint_events import (
 )
 from agentx.storage.events.types import Body, Draft, Payload
 from agentx.storage.extras import LANGGRAPH, needs
-from agentx.storage.secrets.redaction import clean_value
+from agentx.storage.secrets.redaction import clean, clean_value
 from agentx.workspace import Workspace
 
 with needs(LANGGRAPH):
@@ -61,7 +61,7 @@ with needs(LANGGRAPH):
         writes_sort_key,
     )
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-    from langgraph.store.base import BaseStore, IndexConfig, Op, PutOp, Result
+    from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
     from langgraph.store.memory import InMemoryStore
 
 __all__ = ["AgentXSaver", "AgentXStore", "GraphFacts", "SerializerRefused", "gate"]
@@ -96,9 +96,8 @@ class _Place(NamedTuple):
             raise UsageError(
                 'A checkpointer needs a thread: pass config={"configurable": {"thread_id": "…"}}.'
             )
-        return cls(
-            str(named["thread_id"]), str(named.get("checkpoint_ns") or ""), get_checkpoint_id(config) or ""
-        )
+        thread = clean(str(named["thread_id"]))  # as it is recorded
+        return cls(thread, str(named.get("checkpoint_ns") or ""), get_checkpoint_id(config) or "")
 
     def config(self, checkpoint: str) -> RunnableConfig:
         """Return the configuration that names a checkpoint of this place."""
@@ -119,7 +118,7 @@ class _Before(NamedTuple):
     """What is kept before a checkpoint: the channels whose value is, and by channel the list to tell it by."""
 
     stored: frozenset[str]
-    lists: dict[str, tuple[str, Sequence[bytes]]]
+    lists: dict[str, tuple[str, Sequence[str]]]
 
 
 class AgentXSaver(BaseCheckpointSaver[str]):
@@ -151,7 +150,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self._threads = KeptThreads(workspace.engine)
         self._pieces: Mapping[str, Any] = {}
         self._trees = Trees(lambda name: name in self._pieces)
-        self._latest: dict[tuple[str, str, str], tuple[str, Sequence[bytes]]] = {}
+        self._latest: dict[tuple[str, str, str], tuple[str, Sequence[str]]] = {}
         self._packing = threading.Lock()
 
     # --- saving -----------------------------------------------------------------------------------
@@ -256,7 +255,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             for channel, version in checkpoint["channel_versions"].items()
             if _key(version) in here.values.get(channel, {})
         }
-        lists: dict[str, tuple[str, Sequence[bytes]]] = {}
+        lists: dict[str, tuple[str, Sequence[str]]] = {}
         parent = here.checkpoints.get(place.checkpoint)
         for channel, version in (parent.versions if parent else {}).items():
             if channel in stored or not isinstance(checkpoint["channel_values"].get(channel), list):
@@ -265,7 +264,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             latest, entries = self._latest.get((place.thread, place.namespace, channel), ("", ()))
             if latest != key:
                 value = here.value(channel, key) if key in here.values.get(channel, {}) else None
-                entries = [msgspec.json.encode(one) for one in value] if isinstance(value, list) else ()
+                entries = _entries(value) if isinstance(value, list) else ()
             lists[channel] = (key, entries)
         return _Before(frozenset(stored), lists)
 
@@ -274,7 +273,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
 
     def _changed(
         self, channel: str, checkpoint: Checkpoint, before: _Before, fresh: dict[str, Any]
-    ) -> tuple[ChannelValue | None, Sequence[bytes]]:
+    ) -> tuple[ChannelValue | None, Sequence[str]]:
         """Return a value as it differs from the one before, and the entries of a list.
 
         The value is ``None`` where the channel was emptied.
@@ -284,7 +283,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         tree = self._tree(checkpoint["channel_values"][channel], fresh)
         if not isinstance(tree, list):
             return ChannelValue(tree), ()
-        entries = [msgspec.json.encode(entry) for entry in tree]
+        entries = _entries(tree)
         base, old = before.lists.get(channel, ("", ()))
         head, tail = _shared(old, entries)
         if not head + tail:
@@ -526,7 +525,12 @@ def _places(threads: Threads, named: Mapping[str, Any]) -> Sequence[_Place]:
     return sorted(found, key=lambda place: place.checkpoint, reverse=True)
 
 
-def _shared(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
+def _entries(tree: Sequence[Any]) -> list[str]:
+    """Return what tells the entries of a list apart."""
+    return [reference(entry) or msgspec.json.encode(entry).decode() for entry in tree]
+
+
+def _shared(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
     """Return how many entries two lists share at their heads, and at their tails."""
     most, head, tail = min(len(old), len(new)), 0, 0
     while head < most and old[head] == new[head]:
@@ -563,7 +567,7 @@ class AgentXStore(BaseStore):
 
         Reading operations do not see what the same batch puts.
         """
-        listed = list(ops)
+        listed = [_cleaned(op) for op in ops]
         puts = {(op.namespace, op.key): op for op in listed if isinstance(op, PutOp)}
         with self._reading:
             self._read_on()
@@ -607,6 +611,15 @@ class AgentXStore(BaseStore):
             if shown is not None:
                 shown.created_at, shown.updated_at = map(datetime.fromisoformat, item[:2])
         self._shown = kept
+
+
+def _cleaned(op: Op) -> Op:
+    """Return an operation with its namespace and key as they are recorded."""
+    if isinstance(op, PutOp | GetOp):
+        return op._replace(namespace=tuple(map(clean, op.namespace)), key=clean(op.key))
+    if isinstance(op, SearchOp):
+        return op._replace(namespace_prefix=tuple(map(clean, op.namespace_prefix)))
+    return op
 
 
 def _plain(value: Mapping[str, Any]) -> Any:

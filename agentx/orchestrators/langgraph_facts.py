@@ -72,7 +72,7 @@ class GraphFacts(BaseCallbackHandler):
         for message in _human(inputs):
             key = f"langgraph:{thread}:{message.id}" if message.id else ""
             if message.text.strip():
-                self._ws.say(message.text, key=key)
+                self._ws.say(str(message.text), key=key)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a graph that ended."""
@@ -103,7 +103,7 @@ class GraphFacts(BaseCallbackHandler):
             if not isinstance(message, AIMessage) or not message.text.strip():
                 continue
             model = str(message.response_metadata.get("model_name", ""))
-            body = self._ws.body(message.text)
+            body = self._ws.body(str(message.text))
             said: Payload = (
                 AgentThoughtProcess(body=body, model=model)
                 if message.tool_calls
@@ -143,7 +143,7 @@ class GraphFacts(BaseCallbackHandler):
             name,
             arguments,
             "FAILED" if failed else "SUCCEEDED",
-            output.text if isinstance(output, ToolMessage) else str(output),
+            str(output.text if isinstance(output, ToolMessage) else output),
             duration_ms=int((time.monotonic() - began) * 1000),
         )
 

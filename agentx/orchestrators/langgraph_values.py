@@ -52,7 +52,7 @@ class Trees:
 
     def __init__(self, known: Callable[[str], bool]) -> None:
         self._known = known
-        self._names: OrderedDict[bytes, Any] = OrderedDict()
+        self._names: OrderedDict[bytes, dict[str, str]] = OrderedDict()
         self._packed: OrderedDict[str, Any] = OrderedDict()
 
     # --- to trees ---------------------------------------------------------------------------------
@@ -68,6 +68,8 @@ class Trees:
         if kind != "msgpack":
             return {_MARK: ["typed", kind, _text(data)]}
         value = _unpack(data)
+        if isinstance(value, list) and all(isinstance(part, _Ext) for part in value):
+            return [self._ext(part, fresh) for part in value]
         if _repack(value) != data:
             return {_MARK: ["typed", kind, _text(data)]}
         return self._split(_clean(self._node(value, fresh)), fresh)
@@ -94,13 +96,13 @@ class Trees:
 
     def _ext(self, value: _Ext, fresh: dict[str, Any]) -> Any:
         digest = blake2b(value.data, digest_size=16, salt=bytes([value.code])).digest()
-        tree = self._names.get(digest)
-        if tree is not None and self._there(tree, fresh):
-            return tree
+        known = self._names.get(digest)
+        if known is not None and (known[_MARK] in fresh or self._known(known[_MARK])):
+            return known
         tree = self._split(_clean({_MARK: ["ext", value.code, self._inner(value, fresh)]}), fresh)
         if len(msgspec.json.encode(tree)) > PIECE_BYTES:
             tree = self._piece(tree, fresh)
-        _remember(self._names, digest, tree)
+            _remember(self._names, digest, tree)
         return tree
 
     def _inner(self, value: _Ext, fresh: dict[str, Any]) -> Any:
@@ -112,17 +114,13 @@ class Trees:
             pass
         return {_MARK: ["raw", _text(value.data)]}
 
-    def _there(self, tree: Any, fresh: Mapping[str, Any]) -> bool:
-        name = _reference(tree)
-        return bool(name) and (name in fresh or self._known(name))
-
     def _split(self, tree: Any, fresh: dict[str, Any]) -> Any:
         """Make pieces of long texts."""
         if isinstance(tree, str):
             return self._piece(tree, fresh) if len(tree) > PIECE_CHARACTERS else tree
         if isinstance(tree, list):
             return [self._split(part, fresh) for part in tree]
-        if isinstance(tree, dict) and not _reference(tree):
+        if isinstance(tree, dict) and not reference(tree):
             return {key: self._split(part, fresh) for key, part in tree.items()}
         return tree
 
@@ -201,7 +199,8 @@ def _clean(tree: Any) -> Any:
     return clean_struct(_Tree(tree)).tree
 
 
-def _reference(tree: Any) -> str:
+def reference(tree: Any) -> str:
+    """Return the id of the piece that a tree stands for; empty if it is another tree."""
     found = tree.get(_MARK) if isinstance(tree, dict) else None
     return found if isinstance(found, str) else ""
 
