@@ -609,8 +609,14 @@ class AgentXStore(BaseStore):
         for name, item in new.items():
             shown = self._items.get(*name)
             if shown is not None:
-                shown.created_at, shown.updated_at = map(datetime.fromisoformat, item[:2])
+                shown.created_at = datetime.fromisoformat(item.created_at)
+                shown.updated_at = datetime.fromisoformat(item.updated_at)
         self._shown = kept
+        # LangGraph's store lists a namespace whose items are gone, or that was only asked for; another process
+        # would not. The name of this field is one that its authors promise to keep.
+        held = self._items._data  # noqa: SLF001
+        for namespace in [one for one, items in held.items() if not items]:
+            del held[namespace]
 
 
 def _cleaned(op: Op) -> Op:
