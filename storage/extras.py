@@ -109,7 +109,7 @@ LANGGRAPH = Extra(
 )
 
 EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY, LANGGRAPH)
-"""All extras; ``agentx-workspace[all]`` installs every one."""
+"""All extras. ``agentx-workspace[all]`` installs those that are not adapters of another framework."""
 
 
 @contextmanager

@@ -85,15 +85,22 @@ LAZY = {
 
 EXTRAS = {
     "dbos",
+    "langchain_core",
+    "langgraph",
     "matplotlib",
     "onnx",
     "onnxruntime",
     "opentelemetry",
+    "ormsgpack",
     "proselint",
     "safetensors",
     "tokenizers",
 }
 """What an extra brings: imported inside ``with needs(EXTRA)``, which names the command that adds it."""
+
+ADAPTERS = ("agentx/orchestrators/langgraph",)
+"""Modules whose classes derive from those of the framework that they adapt: a program of that framework imports them,
+and nothing of ours does."""
 
 AFTER_NEEDS = {
     "agentx/cognition/pictures/": "every picture is drawn inside canvas.styled, which has it",
@@ -835,7 +842,7 @@ def import_in_a_fresh_process(names: list[str], root: Path = ROOT) -> dict:
 
 @pytest.fixture(scope="module")
 def everything(modules) -> dict:
-    names = [m.name for m in modules if not m.name.endswith("__main__")]
+    names = [m.name for m in modules if not m.name.endswith("__main__") and not m.path.startswith(ADAPTERS)]
     return import_in_a_fresh_process(names)
 
 
@@ -847,6 +854,14 @@ def test_importing_agentx_loads_nothing_of_anybody_else():
 
 def test_importing_every_module_loads_no_heavy_dependency(everything):
     assert not LAZY & set(everything["loaded"])
+
+
+def test_only_adapters_of_a_framework_load_it_by_being_imported(modules):
+    adapters = {m.name for m in modules if m.path.startswith(ADAPTERS)}
+    using = [m.path for m in modules for i in imports(m) if i.target in adapters]
+    assert all(path.startswith(ADAPTERS) for path in using)
+    top = {m.path for m in modules for i in imports(m) if not i.inside and vendor_of(i.target) in EXTRAS}
+    assert all(path.startswith(ADAPTERS) for path in top)
 
 
 def test_work_at_import_is_seen(tmp_path):

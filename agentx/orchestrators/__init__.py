@@ -1,4 +1,4 @@
 """Adapters by which orchestrators keep their state, memory and gates in a workspace; one module each.
 
-May import: agentx.
+May import: core, engine, storage, synthesis, workspace.
 """
