@@ -104,8 +104,8 @@ TELEMETRY = Extra(
 LANGGRAPH = Extra(
     "langgraph",
     ("langgraph",),
-    "LangGraph's checkpoints and store in a workspace",
-    "LangGraph keeps them where it did before",
+    "Checkpoints and the store of LangGraph",
+    "LangGraph keeps them elsewhere",
 )
 
 EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY, LANGGRAPH)

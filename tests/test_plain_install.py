@@ -68,7 +68,7 @@ def install(tmp_path_factory) -> Callable[[Iterable[str]], Path]:
                 elif file.parts[0] not in {"..", "__pycache__"}:
                     home = Path(file.locate()).parents[len(file.parts) - 1]
                     # Several packages share the folder of a namespace: each brings its own files
-                    whole = file.parts[0] != "opentelemetry"
+                    whole = file.parts[0] not in {"langgraph", "opentelemetry"}
                     place = site / (file.parts[0] if whole else file)
                     if not place.exists():
                         place.parent.mkdir(parents=True, exist_ok=True)
@@ -141,6 +141,7 @@ ASKS = {
     "print(len(f('a.go', 'package a\\n\\nfunc F() {}\\n')), len(f('a.py', 'def f(): pass\\n')))",
     "telemetry": "from agentx.cognition.telemetry import emit as f\nfrom agentx.synthesis.cognition.metrics import Metrics as M\n"
     "print(f(M(), session='s', interaction=1, ended='2026-03-01T10:00:00Z'))",
+    "langgraph": "from agentx.orchestrators.langgraph import AgentXSaver",
 }
 """Code that asks for the feature of each extra; an error is printed."""
 
@@ -151,6 +152,7 @@ WITHOUT = {
     "quality": "spelling and usage were not checked. Spelling and usage in `check_document` need pip install",
     "languages": "0 1",
     "telemetry": "False",
+    "langgraph": "ExtraMissing: Checkpoints and the store of LangGraph need pip install 'agentx-workspace[langgraph]'",
 }
 
 WITH = {
@@ -160,7 +162,11 @@ WITH = {
     "quality": "'Teh' is misspelt: The [spelling]",
     "languages": "1 1",
     "telemetry": "True",
+    "langgraph": "ready",
 }
+
+ADAPTERS = {"langgraph"}
+"""Extras that are pinned with what the tests need."""
 
 ASK = """
 from pathlib import Path
@@ -180,6 +186,8 @@ def test_without_its_extra_a_feature_names_the_command_or_goes_on(name, plain_py
 @pytest.mark.parametrize("name", ASKS)
 def test_an_extra_brings_all_that_its_feature_needs(name, install, tmp_path):
     packages = needed(names(project()["optional-dependencies"][name])) | plain()
+    if name in ADAPTERS:
+        packages |= needed(packages, "dev")
     python = install(packages)
     assert WITH[name] in run(python, ASK.format(code=ASKS[name]), tmp_path)
     if name == "embedding":

@@ -14,8 +14,9 @@ Every checkpoint, result and item is an event of the workspace's history. What i
 import asyncio
 import random
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -55,11 +56,11 @@ with needs(LANGGRAPH):
         CheckpointMetadata,
         CheckpointTuple,
         DeltaChannelHistory,
-        SerializerProtocol,
         get_checkpoint_id,
         get_serializable_checkpoint_metadata,
         writes_sort_key,
     )
+    from langgraph.checkpoint.serde.base import SerializerProtocol
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
     from langgraph.store.base import BaseStore, GetOp, IndexConfig, Op, PutOp, Result, SearchOp
     from langgraph.store.memory import InMemoryStore
@@ -115,7 +116,7 @@ class _Found(NamedTuple):
 
 
 class _Before(NamedTuple):
-    """What is kept before a checkpoint: the channels whose value is, and by channel the list to tell it by."""
+    """The channels whose value is kept already, and by channel the list that its new value is compared with."""
 
     stored: frozenset[str]
     lists: dict[str, tuple[str, Sequence[str]]]
@@ -124,8 +125,8 @@ class _Before(NamedTuple):
 class AgentXSaver(BaseCheckpointSaver[str]):
     """A LangGraph checkpointer that keeps threads in a workspace.
 
-    Any number of processes may use it on one workspace. Values that a person would call secret are redacted
-    before they are recorded; so a resumed graph sees ``[redacted: …]`` in their place.
+    Any number of processes may use it on one workspace. Secrets are redacted before they are recorded, so a
+    resumed graph sees ``[redacted: …]`` in their place.
 
     Args:
         workspace: The open workspace.
@@ -311,7 +312,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -331,7 +332,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
                 return
             if end and place.checkpoint >= end:
                 continue
-            found = self._threads.read_known(lambda threads, place=place: _find(threads, place))
+            found = self._threads.read_known(partial(_find, place=place))
             if found is None or not self._fits(found, filter or {}):
                 continue
             left -= 1
@@ -346,7 +347,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         checkpoint = self._value(kept.record["checkpoint"], pieces)
         checkpoint["channel_versions"] = dict(kept.versions)
         checkpoint["channel_values"] = {name: self._value(tree, pieces) for name, tree in values.items()}
-        ordered = sorted(kept.writes.values(), key=lambda one: writes_sort_key(one.path, one.task, one.number))
+        ordered = sorted(
+            kept.writes.values(), key=lambda one: writes_sort_key(one.path, one.task, one.number)
+        )
         return CheckpointTuple(
             config=place.config(place.checkpoint),
             checkpoint=checkpoint,
@@ -371,7 +374,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         remaining, parent = set(channels), found.kept.parent if found else ""
         while parent and remaining:
             at = place._replace(checkpoint=parent)
-            found = self._threads.read_known(lambda threads, at=at: _find(threads, at, hidden=True))
+            found = self._threads.read_known(partial(_find, place=at, hidden=True))
             if found is None:
                 break
             ordered = sorted(
@@ -387,10 +390,10 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             parent = found.kept.parent
         return results
 
-    def get_next_version(self, current: str | float | None, channel: None) -> str:  # noqa: ARG002
+    def get_next_version(self, current: str | float | None, channel: None) -> str:
         """Return the version of a channel that follows one; two processes never make the same."""
         number = int(str(current).partition(".")[0]) + 1 if current is not None else 1
-        return f"{number:08}.{random.getrandbits(40):010x}"  # noqa: S311 - it need only differ
+        return f"{number:08}.{random.getrandbits(40):010x}"
 
     # --- deleting and copying ---------------------------------------------------------------------
 
@@ -410,7 +413,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         """
         if strategy not in ("keep_latest", "delete"):
             raise UsageError(f"A prune has the strategy keep_latest or delete, not {strategy!r}.")
-        known = self._threads.read(lambda found: [one for one in map(str, thread_ids) if one in found.threads])
+        known = self._threads.read(
+            lambda found: [one for one in map(str, thread_ids) if one in found.threads]
+        )
         if known:
             self._record(ThreadsDeleted(threads=tuple(known), keep_latest=strategy == "keep_latest"), "")
             self._forget(known)
@@ -440,7 +445,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        filter: dict[str, Any] | None = None,
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
@@ -547,7 +552,7 @@ def _key(version: Any) -> str:
 class AgentXStore(BaseStore):
     """A LangGraph store that keeps its items in a workspace, with the answers of LangGraph's own.
 
-    Items are strings, numbers, lists and objects of JSON. Values that a person would call secret are redacted.
+    Items are strings, numbers, lists and objects of JSON. Secrets in them are redacted.
 
     Args:
         workspace: The open workspace.
@@ -598,7 +603,9 @@ class AgentXStore(BaseStore):
         """Take over what any process has put since the last time."""
         kept = self._threads.read(
             lambda found: {
-                (namespace, key): item for namespace, items in found.namespaces() for key, item in items.items()
+                (namespace, key): item
+                for namespace, items in found.namespaces()
+                for key, item in items.items()
             }
         )
         gone = [PutOp(*name, None) for name in self._shown if name not in kept]
@@ -612,9 +619,9 @@ class AgentXStore(BaseStore):
                 shown.created_at = datetime.fromisoformat(item.created_at)
                 shown.updated_at = datetime.fromisoformat(item.updated_at)
         self._shown = kept
-        # LangGraph's store lists a namespace whose items are gone, or that was only asked for; another process
-        # would not. The name of this field is one that its authors promise to keep.
-        held = self._items._data  # noqa: SLF001
+        # LangGraph's store lists a namespace whose items are gone, or that was only asked for; another
+        # process would not. The name of this field is one that its authors promise to keep.
+        held = self._items._data
         for namespace in [one for one, items in held.items() if not items]:
             del held[namespace]
 
@@ -637,7 +644,9 @@ def _plain(value: Mapping[str, Any]) -> Any:
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, ValueError, OverflowError) as error:
-        raise UsageError(f"A store's item is JSON: {error}. Convert it to text, numbers, lists, objects.") from error
+        raise UsageError(
+            f"A store's item is JSON: {error}. Convert it to text, numbers, lists, objects."
+        ) from error
 
 
 def _by_meaning(workspace: Workspace) -> IndexConfig | None:

@@ -183,7 +183,7 @@ class Trees:
             case ["int", text]:
                 return int(text)
         raise CheckpointUnreadable(
-            f"A checkpoint holds {str(told)[:80]!r}, which this version of AgentX cannot read; upgrade AgentX."
+            f"A checkpoint holds {str(told)[:80]!r}, which this version cannot read: upgrade AgentX."
         )
 
 

@@ -102,7 +102,7 @@ class KeptNamespace(msgspec.Struct):
         found = step.tree if step is not None else None
         if not steps:
             return found
-        found = list(found)
+        found = list(found or ())
         for one in reversed(steps):
             found[one.head : len(found) - one.tail] = one.tree
         return found
@@ -184,8 +184,8 @@ class Threads(msgspec.Struct):
                 shown = [name for name, kept in here.checkpoints.items() if not kept.hidden]
                 for name in sorted(shown)[:-1]:
                     here.checkpoints[name].hidden = True
-        for thread in self.threads.values() if data.runs else ():
-            for here in thread.values():
+        for namespaces in self.threads.values() if data.runs else ():
+            for here in namespaces.values():
                 for kept in here.checkpoints.values():
                     kept.hidden = kept.hidden or kept.run in data.runs
 
@@ -193,8 +193,8 @@ class Threads(msgspec.Struct):
         """Return whether a checkpoint of one of these runs is returned."""
         return any(
             kept.run in runs and not kept.hidden
-            for thread in self.threads.values()
-            for here in thread.values()
+            for namespaces in self.threads.values()
+            for here in namespaces.values()
             for kept in here.checkpoints.values()
         )
 

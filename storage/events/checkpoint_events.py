@@ -1,11 +1,13 @@
-"""Payloads of orchestrators that keep their state in a workspace: checkpoints of threads, and items of a store.
+"""Payloads of orchestrators that keep their state in a workspace: checkpoints of threads, items of a store.
 
-Content is kept once. A checkpoint holds only the values that changed; what is long in them is a *piece*, named
-by its content, which later events name again. What a value is made of is JSON: see
+Content is kept once. A checkpoint holds only the values that changed. What is long in them is a *piece*,
+named by its content, which later events name again. What a value is made of is JSON; see
 :mod:`agentx.orchestrators.langgraph_values`.
 """
 
 from typing import Any
+
+import msgspec
 
 from agentx.storage.events.types import WORDS, Body, Event, Payload
 from agentx.storage.text import shorten
@@ -26,8 +28,8 @@ class KeepsPieces(Payload, frozen=True, kw_only=True):
     thread: str
     checkpoint: str
     namespace: str = ""
-    record: dict[str, Any] = {}
-    pieces: dict[str, Any] = {}
+    record: dict[str, Any] = msgspec.field(default_factory=dict)
+    pieces: dict[str, Any] = msgspec.field(default_factory=dict)
     more: Body = Body("")
 
     def _rank(self, _event: Event, /) -> int:
@@ -101,7 +103,7 @@ class StoreItemSet(Payload, frozen=True):
 
     namespace: tuple[str, ...]
     key: str
-    value: dict[str, Any] = {}
+    value: dict[str, Any] = msgspec.field(default_factory=dict)
     more: Body = Body("")
     index: list[str] | bool | None = None
 

@@ -29,11 +29,60 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from agentx import Workspace
 from agentx.orchestrators.langgraph import AgentXSaver
 
-WORDS = (
-    "the a of to in request handler returns order payment test fails because field user value when retry line error"
-    " session token cache file module function call result expected actual timeout before after config database row"
-    " index query update delete insert warning build deploy branch commit merge review customer invoice total refund"
-).split()
+WORDS = [
+    "the",
+    "a",
+    "of",
+    "to",
+    "in",
+    "request",
+    "handler",
+    "returns",
+    "order",
+    "payment",
+    "test",
+    "fails",
+    "because",
+    "field",
+    "user",
+    "value",
+    "when",
+    "retry",
+    "line",
+    "error",
+    "session",
+    "token",
+    "cache",
+    "file",
+    "module",
+    "function",
+    "call",
+    "result",
+    "expected",
+    "actual",
+    "timeout",
+    "before",
+    "after",
+    "config",
+    "database",
+    "row",
+    "index",
+    "query",
+    "update",
+    "delete",
+    "insert",
+    "warning",
+    "build",
+    "deploy",
+    "branch",
+    "commit",
+    "merge",
+    "review",
+    "customer",
+    "invoice",
+    "total",
+    "refund",
+]
 SAVERS = ("memory", "sqlite", "agentx")
 
 
@@ -58,7 +107,11 @@ def build(saver):
             answer = AIMessage(text(f"think{turn}", 120), tool_calls=[call], id=f"think-{turn}")
         else:
             answer = AIMessage(text(f"answer{turn}", 700), id=f"answer-{turn}")
-        answer.response_metadata = {"model_name": "some-model-1", "finish_reason": "stop", "id": f"resp-{turn}"}
+        answer.response_metadata = {
+            "model_name": "some-model-1",
+            "finish_reason": "stop",
+            "id": f"resp-{turn}",
+        }
         answer.usage_metadata = {"input_tokens": 900, "output_tokens": 180, "total_tokens": 1080}
         return {"messages": [answer]}
 
@@ -156,8 +209,12 @@ def measure(turns: int, names: tuple[str, ...], folder: Path) -> dict:
     for name, times in took.items():
         ends = {"first": times[:part], "last": times[-part:], "all": times}
         figures[name] = {
-            "cpu_ms_a_turn": {when: round(sum(c for c, _ in some) / len(some) * 1e3, 2) for when, some in ends.items()},
-            "wall_ms_a_turn": {when: round(sum(w for _, w in some) / len(some) * 1e3, 2) for when, some in ends.items()},
+            "cpu_ms_a_turn": {
+                when: round(sum(c for c, _ in some) / len(some) * 1e3, 2) for when, some in ends.items()
+            },
+            "wall_ms_a_turn": {
+                when: round(sum(w for _, w in some) / len(some) * 1e3, 2) for when, some in ends.items()
+            },
             "bytes": sizes[name],
         }
         if name == "agentx":
@@ -168,8 +225,18 @@ def measure(turns: int, names: tuple[str, ...], folder: Path) -> dict:
                 ".agentx": size(whole / ".agentx"),
             }
         if name != "memory":
-            command = [sys.executable, "-m", "tests.bench.langgraph_savers", "--load", name, "--folder", str(folder)]
-            figures[name]["load_cpu_s"] = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+            command = [
+                sys.executable,
+                "-m",
+                "tests.bench.langgraph_savers",
+                "--load",
+                name,
+                "--folder",
+                str(folder),
+            ]
+            figures[name]["load_cpu_s"] = json.loads(
+                subprocess.run(command, check=True, capture_output=True).stdout
+            )
     return figures
 
 

@@ -9,7 +9,9 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-pytest.importorskip("langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'")
+pytest.importorskip(
+    "langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'"
+)
 
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
@@ -85,7 +87,9 @@ def test_each_content_is_recorded_once(ws):
     graph = chat(AgentXSaver(ws))
     for number in range(12):
         ask(graph, f"question {number}")
-    log = b"".join(file.read_bytes() for file in [ws.root / "history.jsonl", *ws.root.glob("history/*/*.jsonl")])
+    log = b"".join(
+        file.read_bytes() for file in [ws.root / "history.jsonl", *ws.root.glob("history/*/*.jsonl")]
+    )
     assert len(said(graph)) == 24
     for number in range(12):
         assert log.count(f"question {number}: It depends".encode()) == 1

@@ -7,7 +7,9 @@ import shutil
 
 import pytest
 
-pytest.importorskip("langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'")
+pytest.importorskip(
+    "langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'"
+)
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -105,7 +107,9 @@ def test_the_same_operations_give_the_same_answers(compared, operations):
     root = f"example {next(numbers)}"
     for operation in operations:
         for namespace in [one for one, items in reference._data.items() if not items]:
-            del reference._data[namespace]  # LangGraph's store lists what holds nothing, until its process ends
+            del reference._data[
+                namespace
+            ]  # LangGraph's store lists what holds nothing, until its process ends
         assert do(ours, root, operation) == do(reference, root, operation), operation
     anew = AgentXStore(ws)
     assert answers(anew.search((root,), limit=100)) == answers(ours.search((root,), limit=100))
