@@ -115,11 +115,18 @@ class _Found(NamedTuple):
     pieces: dict[str, msgspec.Raw]
 
 
+class _List(NamedTuple):
+    """A list: what tells its entries apart, and how it was serialized, if it was in this process."""
+
+    entries: Sequence[str] = ()
+    packed: bytes = b""
+
+
 class _Before(NamedTuple):
-    """The channels whose value is kept already, and by channel the list that its new value is compared with."""
+    """The channels whose value is kept already, and by channel the list to compare a new value with."""
 
     stored: frozenset[str]
-    lists: dict[str, tuple[str, Sequence[str]]]
+    lists: dict[str, tuple[str, _List]]
 
 
 class AgentXSaver(BaseCheckpointSaver[str]):
@@ -151,7 +158,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self._threads = KeptThreads(workspace.engine)
         self._pieces: Mapping[str, Any] = {}
         self._trees = Trees(lambda name: name in self._pieces)
-        self._latest: dict[tuple[str, str, str], tuple[str, Sequence[str]]] = {}
+        self._latest: dict[tuple[str, str, str], tuple[str, _List]] = {}
         self._packing = threading.Lock()
 
     # --- saving -----------------------------------------------------------------------------------
@@ -209,9 +216,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
                 ),
                 place.thread,
             )
-            for channel, (_, entries) in changed.items():
+            for channel, (_, now) in changed.items():
                 version = _key(checkpoint["channel_versions"][channel])
-                self._latest[place.thread, place.namespace, channel] = (version, entries)
+                self._latest[place.thread, place.namespace, channel] = (version, now)
         return place.config(checkpoint["id"])
 
     def put_writes(
@@ -256,17 +263,17 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             for channel, version in checkpoint["channel_versions"].items()
             if _key(version) in here.values.get(channel, {})
         }
-        lists: dict[str, tuple[str, Sequence[str]]] = {}
+        lists: dict[str, tuple[str, _List]] = {}
         parent = here.checkpoints.get(place.checkpoint)
         for channel, version in (parent.versions if parent else {}).items():
             if channel in stored or not isinstance(checkpoint["channel_values"].get(channel), list):
                 continue
             key = _key(version)
-            latest, entries = self._latest.get((place.thread, place.namespace, channel), ("", ()))
+            latest, old = self._latest.get((place.thread, place.namespace, channel), ("", _List()))
             if latest != key:
                 value = here.value(channel, key) if key in here.values.get(channel, {}) else None
-                entries = _entries(value) if isinstance(value, list) else ()
-            lists[channel] = (key, entries)
+                old = _List(_entries(value) if isinstance(value, list) else ())
+            lists[channel] = (key, old)
         return _Before(frozenset(stored), lists)
 
     def _tree(self, value: Any, fresh: dict[str, Any]) -> Any:
@@ -274,22 +281,26 @@ class AgentXSaver(BaseCheckpointSaver[str]):
 
     def _changed(
         self, channel: str, checkpoint: Checkpoint, before: _Before, fresh: dict[str, Any]
-    ) -> tuple[ChannelValue | None, Sequence[str]]:
-        """Return a value as it differs from the one before, and the entries of a list.
+    ) -> tuple[ChannelValue | None, _List]:
+        """Return a value as it differs from the one before, and what a later one is compared with.
 
         The value is ``None`` where the channel was emptied.
         """
         if channel not in checkpoint["channel_values"]:
-            return None, ()
-        tree = self._tree(checkpoint["channel_values"][channel], fresh)
+            return None, _List()
+        serialized = self.serde.dumps_typed(checkpoint["channel_values"][channel])
+        base, old = before.lists.get(channel, ("", _List()))
+        if (added := self._trees.appended(serialized, old.packed, fresh)) is not None:
+            now = _List([*old.entries, *_entries(added)], serialized[1])
+            return ChannelValue(added, base, len(old.entries)), now
+        tree = self._trees.tree(serialized, fresh)
         if not isinstance(tree, list):
-            return ChannelValue(tree), ()
-        entries = _entries(tree)
-        base, old = before.lists.get(channel, ("", ()))
-        head, tail = _shared(old, entries)
+            return ChannelValue(tree), _List()
+        now = _List(_entries(tree), serialized[1])
+        head, tail = _shared(old.entries, now.entries)
         if not head + tail:
-            return ChannelValue(tree), entries
-        return ChannelValue(tree[head : len(tree) - tail], base, head, tail), entries
+            return ChannelValue(tree), now
+        return ChannelValue(tree[head : len(tree) - tail], base, head, tail), now
 
     def _record(self, payload: Payload, run: str) -> None:
         if isinstance(payload, CheckpointSaved | CheckpointWritesSaved):
@@ -312,7 +323,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
@@ -390,7 +401,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             parent = found.kept.parent
         return results
 
-    def get_next_version(self, current: str | float | None, channel: None) -> str:
+    def get_next_version(self, current: str | float | None, channel: None) -> str:  # noqa: ARG002
         """Return the version of a channel that follows one; two processes never make the same."""
         number = int(str(current).partition(".")[0]) + 1 if current is not None else 1
         return f"{number:08}.{random.getrandbits(40):010x}"
@@ -445,7 +456,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
@@ -621,7 +632,7 @@ class AgentXStore(BaseStore):
         self._shown = kept
         # LangGraph's store lists a namespace whose items are gone, or that was only asked for; another
         # process would not. The name of this field is one that its authors promise to keep.
-        held = self._items._data
+        held = self._items._data  # noqa: SLF001
         for namespace in [one for one, items in held.items() if not items]:
             del held[namespace]
 

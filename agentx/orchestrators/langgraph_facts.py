@@ -57,7 +57,7 @@ class GraphFacts(BaseCallbackHandler):
 
     def on_chain_start(
         self,
-        serialized: dict[str, Any],
+        serialized: dict[str, Any],  # noqa: ARG002 - LangChain's signature
         inputs: Any,
         *,
         run_id: UUID,
@@ -74,11 +74,11 @@ class GraphFacts(BaseCallbackHandler):
             if message.text.strip():
                 self._ws.say(str(message.text), key=key)
 
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **_more: Any) -> None:
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a graph that ended."""
         self._runs.pop(run_id, None)
 
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a graph that failed."""
         self._runs.pop(run_id, None)
 
@@ -111,7 +111,7 @@ class GraphFacts(BaseCallbackHandler):
             )
             self._ws.record(Draft(data=said, actor=self._actor, run=thread))
 
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:
+    def on_llm_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a model's call that failed."""
         self._runs.pop(run_id, None)
 
@@ -216,7 +216,7 @@ def _sentences(workspace: Workspace, verdict: GateVerdict) -> str:
     return f" ({'; '.join(quotes)})" if quotes else ""
 
 
-def _record(
+def _record(  # noqa: PLR0913 - the fields of one fact
     workspace: Workspace,
     actor: str,
     thread: str,

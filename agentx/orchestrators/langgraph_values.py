@@ -74,6 +74,29 @@ class Trees:
             return {_MARK: ["typed", kind, _text(data)]}
         return self._split(_clean(self._node(value, fresh)), fresh)
 
+    def appended(
+        self, serialized: tuple[str, bytes], before: bytes, fresh: dict[str, Any]
+    ) -> list[Any] | None:
+        """Return the trees of what a list of messages has more than it had before.
+
+        Args:
+            serialized: The list.
+            before: The list before, as MessagePack.
+            fresh: As for :meth:`tree`.
+
+        Returns:
+            ``None`` where it is another list, or has entries that are not objects; then all is to be looked at.
+        """
+        kind, data = serialized
+        (count, start), (old_count, old_start) = _array(data), _array(before)
+        old = memoryview(before)[old_start:]
+        if kind != "msgpack" or not 0 < old_count <= count or data[start : start + len(old)] != old:
+            return None
+        rest = _unpack(b"\xdd" + (count - old_count).to_bytes(4) + data[start + len(old) :])
+        if not all(isinstance(part, _Ext) for part in rest):
+            return None
+        return [self._ext(part, fresh) for part in rest]
+
     def _node(self, value: Any, fresh: dict[str, Any]) -> Any:
         if value is None or isinstance(value, str | bool):
             return value
@@ -185,6 +208,17 @@ class Trees:
         raise CheckpointUnreadable(
             f"A checkpoint holds {str(told)[:80]!r}, which this version cannot read: upgrade AgentX."
         )
+
+
+def _array(data: bytes) -> tuple[int, int]:
+    """Return the length of an array of MessagePack, and where its first entry begins; 0 for anything else."""
+    first = data[0] if data else 0
+    if first & 0xF0 == 0x90:  # noqa: PLR2004 - a short array
+        return first & 0x0F, 1
+    if first in (0xDC, 0xDD):
+        size = 2 if first == 0xDC else 4  # noqa: PLR2004 - its length has 16 bits, or 32
+        return int.from_bytes(data[1 : 1 + size]), 1 + size
+    return 0, 0
 
 
 def _unpack(data: bytes) -> Any:
