@@ -85,7 +85,7 @@ class Trees:
             fresh: As for :meth:`tree`.
 
         Returns:
-            ``None`` where it is another list, or has entries that are not objects; then all is to be looked at.
+            ``None`` where it is another list, or has entries that are not objects.
         """
         kind, data = serialized
         (count, start), (old_count, old_start) = _array(data), _array(before)

@@ -261,6 +261,8 @@ def test_a_purged_piece_is_said_to_be_missing(ws):
     ask(graph, "the secret of the house")
     found = [event.seq for event in ws.events() if "the secret of the house" in str(event.data)]
     ws.purge(*found, reason="it was private")
+    files = (file.read_bytes() for file in ws.root.rglob("*") if file.is_file())
+    assert not any(b"the secret of the house" in content for content in files)
     with pytest.raises(CheckpointUnreadable, match="purged"):
         graph.get_state(CONFIG)
 
