@@ -175,13 +175,13 @@ class Trees:
             return {key: self._value(part, pieces) for key, part in tree.items()}
         told = tree[_MARK]
         if isinstance(told, str):
+            if told not in pieces:
+                raise CheckpointUnreadable(
+                    f"A checkpoint needs the piece {told}, which was purged or is damaged. "
+                    "`agentx repair` restores damage; otherwise go on from an earlier checkpoint."
+                )
             found = self._packed.get(told)
             if found is None:
-                if told not in pieces:
-                    raise CheckpointUnreadable(
-                        f"A checkpoint needs the piece {told}, which was purged or is damaged. "
-                        "`agentx repair` restores damage; otherwise go on from an earlier checkpoint."
-                    )
                 found = self._value(msgspec.json.decode(pieces[told]), pieces)
                 if not isinstance(found, list | dict):  # others could be changed by who gets them
                     _remember(self._packed, told, found)

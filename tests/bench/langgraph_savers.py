@@ -1,6 +1,6 @@
 """AgentXSaver beside LangGraph's own savers: the same chat, turn by turn, in one process.
 
-    python -m tests.bench.langgraph_savers [--turns 400] [--folder DIR] [--savers memory,sqlite,agentx]
+    python -m tests.bench.langgraph_savers [--turns 400] [--folder DIR] [--savers memory,sqlite,agentx] [--faults]
 
 A turn is a question, a model's call of a tool, the tool's output and an answer: four checkpoints or more. The model is
 a function, so what is measured is LangGraph with its saver. Processor time is that of this process (`time.process_time`).
@@ -240,13 +240,83 @@ def measure(turns: int, names: tuple[str, ...], folder: Path) -> dict:
     return figures
 
 
+def steps(name: str, folder: Path, turns: int, first: int) -> None:
+    """Run turns in this process, each told once it is acknowledged; an error of the saver is told, too."""
+    opened = Opened(name, folder)
+    graph = build(opened.saver)
+    for turn in range(first, first + turns):
+        try:
+            chat(name, graph, turn)
+            print(turn, flush=True)
+        except Exception as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+    opened.close()
+
+
+def faults(name: str, folder: Path) -> dict[str, str]:
+    """Kill a process between steps, let two work on one thread, and tear the end of the store off."""
+
+    def started(where: Path, turns: int, first: int) -> subprocess.Popen:
+        command = [sys.executable, "-m", "tests.bench.langgraph_savers", "--steps", f"{name},{turns},{first}"]
+        return subprocess.Popen([*command, "--folder", str(where)], stdout=subprocess.PIPE, text=True)
+
+    def questions(where: Path) -> set[str]:
+        opened = Opened(name, where)
+        found = {
+            message.id
+            for state in build(opened.saver).get_state_history(CONFIG)
+            for message in state.values.get("messages", ())
+            if isinstance(message, HumanMessage)
+        }
+        opened.close()
+        return found
+
+    told = {}
+    with started(folder / "killed", 1_000, 1) as process:
+        lines = [process.stdout.readline() for _ in range(20)]
+        process.kill()
+        lines += process.stdout.readlines()
+    held = questions(folder / "killed")
+    lost = [line for line in lines if f"user-{line.strip()}" not in held]
+    told["killed"] = f"{len(lines)} turns acknowledged, {len(lost)} lost"
+    Opened(name, folder / "shared").close()
+    both = [started(folder / "shared", 15, 1 + 1_000 * number) for number in range(2)]
+    lines = [line.strip() for process in both for line in process.communicate()[0].splitlines()]
+    held = questions(folder / "shared")
+    done = [line for line in lines if line.isdigit()]
+    lost = [line for line in done if f"user-{line}" not in held]
+    told["two processes"] = (
+        f"{len(done)} of 30 turns acknowledged, {len(lost)} lost; {sorted(set(lines) - set(done))}"
+    )
+    with started(folder / "torn", 15, 1) as process:
+        process.communicate()
+    file = next(path for end in ("history.jsonl", "*.sqlite") for path in (folder / "torn" / name).glob(end))
+    os.truncate(file, file.stat().st_size - 300)
+    try:
+        told["torn"] = f"{len(questions(folder / 'torn'))} of 15 turns left"
+    except Exception as error:
+        told["torn"] = f"{type(error).__name__}: {error}"
+    return told
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=400)
     parser.add_argument("--savers", default=",".join(SAVERS))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--load", default="")
+    parser.add_argument("--steps", default="")
+    parser.add_argument("--faults", action="store_true", help="look at faults, and measure nothing")
     given = parser.parse_args()
+    if given.steps:
+        name, turns, first = given.steps.split(",")
+        steps(name, given.folder, int(turns), int(first))
+        return
+    if given.faults:
+        with tempfile.TemporaryDirectory(dir=given.folder) as folder:
+            found = {name: faults(name, Path(folder)) for name in given.savers.split(",") if name != "memory"}
+        print(json.dumps(found, indent=2))
+        return
     if given.load:
         print(json.dumps(load(given.load, given.folder)))
         return
