@@ -667,6 +667,7 @@ def _by_meaning(workspace: Workspace) -> IndexConfig | None:
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         found = workspace.engine.meanings.of(texts, within_s=EMBED_S)
-        return [found[text].tolist() if text in found else [0.0] * embedder.dimensions for text in texts]
+        width = max((len(vector) for vector in found.values()), default=embedder.dimensions)
+        return [found[text].tolist() if text in found else [0.0] * width for text in texts]
 
     return IndexConfig(dims=embedder.dimensions, embed=embed)

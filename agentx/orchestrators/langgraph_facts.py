@@ -10,7 +10,6 @@ from agentx.storage.events.types import (
     AgentMessageSent,
     AgentThoughtProcess,
     Draft,
-    Payload,
     ToolCallExecuted,
     ToolStatus,
 )
@@ -74,9 +73,18 @@ class GraphFacts(BaseCallbackHandler):
             if message.text.strip():
                 self._ws.say(str(message.text), key=key)
 
-    def on_chain_end(self, outputs: Any, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
-        """Forget a graph that ended."""
-        self._runs.pop(run_id, None)
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **_more: Any) -> None:
+        """Record a graph's answer: the last message of its state, if it calls no tool."""
+        thread = self._runs.pop(run_id, None)
+        messages = outputs.get("messages") if isinstance(outputs, Mapping) else None
+        last = messages[-1] if isinstance(messages, list) and messages else None
+        if thread is None or not isinstance(last, AIMessage) or last.tool_calls:
+            return
+        if text := str(last.text).strip():
+            model = str(last.response_metadata.get("model_name", ""))
+            answer = AgentMessageSent(body=self._ws.body(text), model=model, final=True)
+            key = f"langgraph:{thread}:{last.id}" if last.id else ""
+            self._ws.record(Draft(data=answer, actor=self._actor, run=thread, key=key))
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a graph that failed."""
@@ -96,20 +104,14 @@ class GraphFacts(BaseCallbackHandler):
         self._runs[run_id] = _thread(metadata)
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **_more: Any) -> None:
-        """Record what the model said: an answer, or thoughts beside tool calls."""
+        """Record what the model said beside tool calls; its answer is the graph's."""
         thread = self._runs.pop(run_id, "")
         for generation in (one for some in response.generations for one in some):
             message = generation.message if isinstance(generation, ChatGeneration) else None
-            if not isinstance(message, AIMessage) or not message.text.strip():
-                continue
-            model = str(message.response_metadata.get("model_name", ""))
-            body = self._ws.body(str(message.text))
-            said: Payload = (
-                AgentThoughtProcess(body=body, model=model)
-                if message.tool_calls
-                else AgentMessageSent(body=body, model=model, final=True)
-            )
-            self._ws.record(Draft(data=said, actor=self._actor, run=thread))
+            if isinstance(message, AIMessage) and message.tool_calls and message.text.strip():
+                model = str(message.response_metadata.get("model_name", ""))
+                thought = AgentThoughtProcess(body=self._ws.body(str(message.text)), model=model)
+                self._ws.record(Draft(data=thought, actor=self._actor, run=thread))
 
     def on_llm_error(self, error: BaseException, *, run_id: UUID, **_more: Any) -> None:  # noqa: ARG002
         """Forget a model's call that failed."""

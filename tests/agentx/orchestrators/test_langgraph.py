@@ -13,6 +13,7 @@ pytest.importorskip(
     "langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'"
 )
 
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -432,12 +433,64 @@ def test_the_users_demands_in_a_graph_become_rules_that_its_tools_keep(ws):
     assert "Never create a requirements.txt" in ws.get_relevant_context("add a package").text
 
 
+def facts_of(ws):
+    kinds = ("UserMessageSent", "AgentThoughtProcess", "ToolCallExecuted", "AgentMessageSent")
+    return [event for event in ws.events() if event.type in kinds]
+
+
 def test_calls_and_messages_of_a_graph_are_facts_of_its_thread(ws):
-    ask(with_tools(ws), "Write the report.", CONFIG | {"callbacks": [GraphFacts(ws)]})
-    facts = [event for event in ws.events() if event.type in ("UserMessageSent", "ToolCallExecuted")]
-    assert [event.type for event in facts] == ["UserMessageSent", "ToolCallExecuted"]
-    assert facts[1].data.output.text == "wrote 5 characters to report.md"
-    assert (facts[1].data.tool, facts[1].data.call_id, facts[1].run) == ("write_file", "call-1", "t-1")
+    config = CONFIG | {"callbacks": [GraphFacts(ws)]}
+    ask(with_tools(ws), "Write the report.", config)
+    user, call, answer = facts_of(ws)
+    assert (user.actor, user.data.body.text) == ("user", "Write the report.")
+    assert (call.data.tool, call.data.call_id, call.run) == ("write_file", "call-1", "t-1")
+    assert call.data.output.text == "wrote 5 characters to report.md"
+    assert (answer.data.body.text, answer.data.final, answer.run) == (
+        f"Done: {call.data.output.text}",
+        True,
+        "t-1",
+    )
+    with_tools(ws).invoke(None, config)  # nothing is left to do
+    assert len(facts_of(ws)) == 3
+
+
+def test_what_a_model_says_beside_its_calls_is_a_thought(ws):
+    call = {"name": "write_file", "args": {"path": "a.md", "content": "A"}, "id": "call-1"}
+    model = FakeMessagesListChatModel(
+        responses=[AIMessage("I write it.", tool_calls=[call]), AIMessage("It is written.")]
+    )
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
+    graph.add_node("tools", ToolNode([write_file], wrap_tool_call=gate(ws)))
+    graph.add_edge(START, "agent")
+    graph.add_conditional_edges("agent", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+    graph.add_edge("tools", "agent")
+    graph = graph.compile(checkpointer=AgentXSaver(ws))
+    config = CONFIG | {"callbacks": [GraphFacts(ws)]}
+    asyncio.run(graph.ainvoke({"messages": [("user", "Write it.")]}, config))
+    told = [(event.type, event.data.body.text) for event in facts_of(ws) if event.type != "ToolCallExecuted"]
+    assert told == [
+        ("UserMessageSent", "Write it."),
+        ("AgentThoughtProcess", "I write it."),
+        ("AgentMessageSent", "It is written."),
+    ]
+
+
+def test_a_tool_that_fails_is_recorded_as_failed(ws):
+    @tool
+    def broken(path: str) -> str:
+        """Break."""
+        raise OSError(f"no {path}")
+
+    call = {"name": "broken", "args": {"path": "a.md"}, "id": "call-1", "type": "tool_call"}
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([broken], handle_tool_errors=True))
+    graph.add_edge(START, "tools")
+    config = CONFIG | {"callbacks": [GraphFacts(ws)]}
+    graph.compile().invoke({"messages": [AIMessage("", tool_calls=[call])]}, config)
+    (failed,) = facts_of(ws)
+    assert (failed.data.status, failed.data.tool) == ("FAILED", "broken")
+    assert "no a.md" in failed.data.output.text
 
 
 def test_a_call_that_needs_approval_waits_for_a_person(ws):

@@ -11,6 +11,7 @@ pytest.importorskip(
     "langgraph", reason="langgraph is not installed: pip install 'agentx-workspace[langgraph]'"
 )
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import GetOp, PutOp
@@ -199,6 +200,21 @@ def test_a_query_ranks_by_meaning_where_there_is_a_model(ws):
     ours, reference = (answers(store.search(("m",), query="swimming")) for store in stores)
     assert ours == reference
     assert [key for _, key, _, _ in ours] == ["sea", "tax", "unseen"]
+
+
+def test_a_query_ranks_with_the_workspaces_own_model(ws, monkeypatch):
+    class Model:
+        name, batch, dimensions = "by-length", 1, 2
+
+        def embed_query(self, text):
+            return np.array([1.0, 0.0] if "sea" in text or "swim" in text else [0.0, 1.0], dtype=np.float32)
+
+    model = Model()
+    monkeypatch.setattr(ws.engine.indexer, "embedder", lambda **_opened: model)
+    store = AgentXStore(ws)
+    store.put(("m",), "tax", {"text": "tax is due in May"})
+    store.put(("m",), "sea", {"text": "I like the sea"})
+    assert [item.key for item in store.search(("m",), query="swimming")] == ["sea", "tax"]
 
 
 def test_a_secret_in_an_item_never_reaches_the_disk(ws):
