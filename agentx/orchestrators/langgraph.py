@@ -14,6 +14,7 @@ Every checkpoint, result and item is an event of the workspace's history. What i
 import asyncio
 import random
 import threading
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -72,6 +73,9 @@ ACTOR = "engine:langgraph"
 
 LINE_BYTES = 10_000
 """JSON of one checkpoint or item that stays in its event; the rest is in a blob."""
+
+LISTS_KEPT = 100
+"""Number of channels of which the latest list is held to compare the next one with; others are read again."""
 
 EMBED_S = 60.0
 """Longest time that texts of the store are embedded at once."""
@@ -158,7 +162,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self._threads = KeptThreads(workspace.engine)
         self._pieces: Mapping[str, Any] = {}
         self._trees = Trees(lambda name: name in self._pieces)
-        self._latest: dict[tuple[str, str, str], tuple[str, _List]] = {}
+        self._latest: OrderedDict[tuple[str, str, str], tuple[str, _List]] = OrderedDict()
         self._packing = threading.Lock()
 
     # --- saving -----------------------------------------------------------------------------------
@@ -219,6 +223,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
             for channel, (_, now) in changed.items():
                 version = _key(checkpoint["channel_versions"][channel])
                 self._latest[place.thread, place.namespace, channel] = (version, now)
+                self._latest.move_to_end((place.thread, place.namespace, channel))
+            while len(self._latest) > LISTS_KEPT:
+                self._latest.popitem(last=False)
         return place.config(checkpoint["id"])
 
     def put_writes(
@@ -444,7 +451,8 @@ class AgentXSaver(BaseCheckpointSaver[str]):
 
     def _forget(self, threads: Sequence[str]) -> None:
         with self._packing:
-            self._latest = {name: one for name, one in self._latest.items() if name[0] not in threads}
+            for name in [one for one in self._latest if one[0] in threads]:
+                del self._latest[name]
 
     # --- the same, awaited ------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from agentx import Workspace
+from agentx.orchestrators import langgraph
 from agentx.orchestrators.langgraph import AgentXSaver, AgentXStore, GraphFacts, SerializerRefused, gate
 from agentx.orchestrators.threads import CheckpointUnreadable
 from agentx.storage.errors import UsageError
@@ -103,6 +104,18 @@ def test_steps_cost_the_same_however_long_the_chat_is(ws):
         ask(graph, f"question {number:02}")
         sizes.append(sum(len(str(event.data)) for event in ws.events(after=before)))
     assert sizes[-1] < 1.2 * sizes[3]
+
+
+def test_many_threads_in_turn_are_kept_apart(ws, monkeypatch):
+    monkeypatch.setattr(langgraph, "LISTS_KEPT", 2)
+    graph = chat(AgentXSaver(ws))
+    configs = [{"configurable": {"thread_id": f"t-{number}"}} for number in range(5)]
+    for turn in range(3):
+        for config in configs:
+            ask(graph, f"turn {turn} of {config['configurable']['thread_id']}", config)
+    for config in configs:
+        name = config["configurable"]["thread_id"]
+        assert said(graph, config)[::2] == [f"turn {turn} of {name}" for turn in range(3)]
 
 
 def test_the_answers_are_those_of_langgraphs_own_saver(ws):
