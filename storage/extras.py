@@ -101,6 +101,12 @@ TELEMETRY = Extra(
     "Spans and metrics of a cognitive agent",
     "its logs have the same figures",
 )
+LANGGRAPH = Extra(
+    "langgraph",
+    ("langgraph",),
+    "Checkpoints and the store of LangGraph",
+    "LangGraph keeps them elsewhere",
+)
 OPENAI_AGENTS = Extra(
     "openai-agents",
     ("openai-agents",),
@@ -120,18 +126,11 @@ AGENT_FRAMEWORK = Extra(
     "`KeptConversation` keeps the messages of any program",
 )
 
-EXTRAS = (
-    EMBEDDING,
-    LANGUAGES,
-    QUALITY,
-    REPORT,
-    DAEMON,
-    TELEMETRY,
-    OPENAI_AGENTS,
-    PYDANTIC_AI,
-    AGENT_FRAMEWORK,
-)
-"""All extras; ``agentx-workspace[all]`` installs every one."""
+ADAPTERS = (LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI, AGENT_FRAMEWORK)
+"""Extras of adapters for other frameworks: who uses one has it, so ``agentx-workspace[all]`` leaves them out."""
+
+EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY, *ADAPTERS)
+"""All extras."""
 
 
 @contextmanager

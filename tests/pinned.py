@@ -31,9 +31,9 @@ def plain() -> set[str]:
     return needed(names(project()["dependencies"]))
 
 
-def needed(packages: set[str]) -> set[str]:
-    """These packages of requirements/runtime.txt and all that they need."""
-    found, needed_by = set(packages), dict(_read("runtime"))
+def needed(packages: set[str], file: str = "runtime") -> set[str]:
+    """These packages of a file in ``requirements/`` and all that they need."""
+    found, needed_by = set(packages), dict(_read(file))
     while more := {name for name, by in needed_by.items() if by & found and name not in found}:
         found |= more
     return found

@@ -33,6 +33,8 @@ HOMES = {
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
+    "langchain_core": "agentx/orchestrators/langgraph",
+    "langgraph": "agentx/orchestrators/langgraph",
     "litellm": ("synthesis/model/litellm_client.py", "agentx/orchestrators/litellm_proxy.py"),
     "matplotlib": "agentx/cognition/pictures/",
     "mcp": "agentx/mcp/",
@@ -40,6 +42,7 @@ HOMES = {
     "pygments": "synthesis/compiling/reading/",
     "onnx": "synthesis/embedding/",
     "onnxruntime": "synthesis/embedding/",
+    "ormsgpack": "agentx/orchestrators/langgraph",
     "opentelemetry": "agentx/cognition/telemetry.py",
     "proselint": "agentx/quality/",
     "pyarrow": "storage/index/lance",
@@ -90,16 +93,23 @@ EXTRAS = {
     "agent_framework",
     "agents",
     "dbos",
+    "langchain_core",
+    "langgraph",
     "matplotlib",
     "onnx",
     "onnxruntime",
     "opentelemetry",
+    "ormsgpack",
     "proselint",
     "pydantic_ai",
     "safetensors",
     "tokenizers",
 }
 """What an extra brings: imported inside ``with needs(EXTRA)``, which names the command that adds it."""
+
+ADAPTERS = ("agentx/orchestrators/langgraph",)
+"""Modules whose classes derive from those of the framework that they adapt: a program of that framework imports them,
+and nothing of ours does."""
 
 AFTER_NEEDS = {
     "agentx/cognition/pictures/": "every picture is drawn inside canvas.styled, which has it",
@@ -841,7 +851,7 @@ def import_in_a_fresh_process(names: list[str], root: Path = ROOT) -> dict:
 
 @pytest.fixture(scope="module")
 def everything(modules) -> dict:
-    names = [m.name for m in modules if not m.name.endswith("__main__")]
+    names = [m.name for m in modules if not m.name.endswith("__main__") and not m.path.startswith(ADAPTERS)]
     return import_in_a_fresh_process(names)
 
 
@@ -853,6 +863,12 @@ def test_importing_agentx_loads_nothing_of_anybody_else():
 
 def test_importing_every_module_loads_no_heavy_dependency(everything):
     assert not LAZY & set(everything["loaded"])
+
+
+def test_nothing_of_ours_imports_an_adapter_that_loads_its_framework(modules):
+    adapters = {m.name for m in modules if m.path.startswith(ADAPTERS)}
+    using = [m.path for m in modules for i in imports(m) if i.target in adapters]
+    assert [path for path in using if not path.startswith(ADAPTERS)] == []
 
 
 def test_work_at_import_is_seen(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.extras import EXTRAS
+from agentx.storage.extras import ADAPTERS, EXTRAS
 from tests.pinned import OURS, names, pins, plain, project
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,11 +106,11 @@ def test_the_wheel_says_what_it_is(built):
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 
 
-def test_the_extras_are_those_that_the_engine_knows_and_all_has_every_one():
+def test_the_extras_are_those_that_the_engine_knows_and_all_has_every_one_but_the_adapters():
     extras = project()["optional-dependencies"]
     (all_of_them,) = extras.pop("all")
     assert extras.keys() == {extra.name for extra in EXTRAS}
-    assert all_of_them == f"{OURS}[{','.join(sorted(extras))}]"
+    assert all_of_them == f"{OURS}[{','.join(sorted(extras.keys() - {extra.name for extra in ADAPTERS}))}]"
     assert all(names(extras[extra.name]) == set(extra.packages) for extra in EXTRAS)
 
 
@@ -120,7 +120,8 @@ def test_the_plain_install_is_small():
     assert required <= names(project()["dependencies"]) <= plain()
     elsewhere = {"colorama", "httpx2-jsfetch", "pywin32"}  # on Windows or Emscripten alone
     assert len(plain() - elsewhere) == 98
-    added = {name for extra in EXTRAS for name in extra.packages} - {"tokenizers"}  # which litellm needs
+    added = {name for extra in EXTRAS if extra not in ADAPTERS for name in extra.packages}
+    added -= {"tokenizers"}  # which litellm needs
     assert not added & plain()
     assert plain() | added <= pins("runtime")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agentx.storage.extras import EXTRAS
+from agentx.storage.extras import ADAPTERS, EXTRAS
 from tests.pinned import OURS, names, needed, plain, project
 
 RUN_COMMANDS = """
@@ -68,7 +68,7 @@ def install(tmp_path_factory) -> Callable[[Iterable[str]], Path]:
                 elif file.parts[0] not in {"..", "__pycache__"}:
                     home = Path(file.locate()).parents[len(file.parts) - 1]
                     # Several packages share the folder of a namespace: each brings its own files
-                    whole = file.parts[0] != "opentelemetry"
+                    whole = file.parts[0] not in {"langgraph", "opentelemetry"}
                     place = site / (file.parts[0] if whole else file)
                     if not place.exists():
                         place.parent.mkdir(parents=True, exist_ok=True)
@@ -147,6 +147,7 @@ ASKS = {
     "from agentx.orchestrators.agent_framework import WorkspaceConversations as C\nC(W.create('w')).history()",
     "telemetry": "from agentx.cognition.telemetry import emit as f\nfrom agentx.synthesis.cognition.metrics import Metrics as M\n"
     "print(f(M(), session='s', interaction=1, ended='2026-03-01T10:00:00Z'))",
+    "langgraph": "from agentx.orchestrators.langgraph import AgentXSaver",
 }
 """Code that asks for the feature of each extra; an error is printed."""
 
@@ -160,6 +161,7 @@ WITHOUT = {
     "openai-agents": "ExtraMissing: Guardrails of the OpenAI Agents SDK need pip install 'agentx-workspace[openai-agents]'",
     "pydantic-ai": "ExtraMissing: Tools and history for Pydantic AI need pip install 'agentx-workspace[pydantic-ai]'",
     "agent-framework": "ExtraMissing: History, context and middleware for Microsoft's Agent Framework need pip install",
+    "langgraph": "ExtraMissing: Checkpoints and the store of LangGraph need pip install 'agentx-workspace[langgraph]'",
 }
 
 WITH = {
@@ -172,6 +174,7 @@ WITH = {
     "openai-agents": "ready",
     "pydantic-ai": "ready",
     "agent-framework": "ready",
+    "langgraph": "ready",
 }
 
 ASK = """
@@ -192,6 +195,8 @@ def test_without_its_extra_a_feature_names_the_command_or_goes_on(name, plain_py
 @pytest.mark.parametrize("name", ASKS)
 def test_an_extra_brings_all_that_its_feature_needs(name, install, tmp_path):
     packages = needed(names(project()["optional-dependencies"][name])) | plain()
+    if name in {extra.name for extra in ADAPTERS}:  # pinned with what the tests need
+        packages |= needed(packages, "dev")
     python = install(packages)
     assert WITH[name] in run(python, ASK.format(code=ASKS[name]), tmp_path)
     if name == "embedding":

@@ -62,11 +62,19 @@ class Kept(Generic[_Folded]):
             folded = self._extended(state)
             if folded is None:
                 folded, self._saved_seq = self._build(state), 0
-            self._folded, self._position = folded, self._history.locate(state.seq, state.hash) or Position()
+            self._folded, self._position = folded, self._locate(state)
             if state.seq - self._saved_seq >= SAVE_EVENTS:
                 self._kept.save(state.seq, state.hash, msgspec.json.encode(folded))
                 self._saved_seq = state.seq
             return read(folded)
+
+    def _locate(self, state: State) -> Position:
+        """Return the position of the last event of a state, looking first where the one before was."""
+        if (state.seq, state.hash) == (self._position.seq, self._position.hash):
+            return self._position
+        near = self._position.segment if self._position.seq else 0
+        found = self._history.locate(state.seq, state.hash, near=near) if near else None
+        return found or self._history.locate(state.seq, state.hash) or Position()
 
     def _extended(self, state: State) -> _Folded | None:
         """Return the cached value with new events folded in; ``None`` if the log was rewound or purged."""

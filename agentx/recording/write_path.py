@@ -554,10 +554,23 @@ class WritePath:
         if not self.log.blobs.is_long(text, whole_bytes):
             return Body(text)
         with self.exclusive():
-            self.hold_git()
-            # The blob belongs to the next commit, whatever happens to its event.
-            self.git.include(blob_path(blob_id(text.encode())))
+            self._expect_blob(text.encode())
             return self.log.blobs.body(text, whole_bytes)
+
+    def keep(self, content: bytes) -> Body:
+        """Store a content that holds no secrets beside the log; return a body that names it, without extract.
+
+        Raises:
+            BlobNotKept: It could not be written.
+        """
+        with self.exclusive():
+            self._expect_blob(content)
+            return Body("", self.log.blobs.put(content), len(content))
+
+    def _expect_blob(self, content: bytes) -> None:
+        self.hold_git()
+        # The blob belongs to the next commit, whatever happens to its event.
+        self.git.include(blob_path(blob_id(content)))
 
     def _append(self, drafts: Sequence[Draft], *, sync: bool = True) -> list[Event]:
         self.require_sound()

@@ -1,6 +1,14 @@
 """All fact types that storage knows, by their name in the log."""
 
 from agentx.storage.events.act_events import ActDone, ActRetracted
+from agentx.storage.events.checkpoint_events import (
+    CheckpointSaved,
+    CheckpointWritesSaved,
+    StoreItemDeleted,
+    StoreItemSet,
+    ThreadCopied,
+    ThreadsDeleted,
+)
 from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued, FieldExplained
 from agentx.storage.events.host_events import ConversationChanged, SessionNoted
@@ -83,5 +91,11 @@ FACTS: dict[str, type[Payload]] = {
         ConversationChanged,
         ConversationChanged,
         EventsPurged,
+        CheckpointSaved,
+        CheckpointWritesSaved,
+        ThreadsDeleted,
+        ThreadCopied,
+        StoreItemSet,
+        StoreItemDeleted,
     )
 }
