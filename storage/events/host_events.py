@@ -1,4 +1,4 @@
-"""Payloads of other agents: sessions, as their hooks report them, and the conversations that they keep here."""
+"""Payloads of other agents: sessions, as their hooks report them, and conversations that are kept here."""
 
 from typing import Literal
 
