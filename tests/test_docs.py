@@ -7,7 +7,7 @@ In one file all examples share a directory, and the Python ones their names, fro
   other lines are the output that is expected, with ``…`` for whatever may stand there; no lines, no comparison;
 - ``<!-- not run: reason -->`` just before a block lets it be, ``<!-- exit: 2 -->`` expects its last command to fail so;
 - a file whose console blocks do not begin with ``agentx init`` begins in a fresh workspace;
-- a tutorial (``docs/tutorials/``) begins in an empty directory, all of its console blocks are run, and each command shows its
+- tutorials and ``failures.md`` begin in an empty directory, all of their console blocks are run, and each command shows its
   output: one that shows none must print none.
 
 Nothing reaches the network: a model is played from a script.
@@ -30,7 +30,9 @@ from agentx.cli.commands import line as own_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
-TUTORIALS = ROOT / "docs" / "tutorials"
+WHOLE = [ROOT / "docs" / "failures.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+"""Pages whose examples are run and shown in whole."""
+
 TIME_LIMIT_S = 100
 
 
@@ -142,11 +144,11 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> None:
 def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[str]:
     """Run a page's examples in a directory; returns those that are wrong. Wrong Python raises."""
     found = [b for b in blocks(page.read_text("utf-8")) if b.language in {"python", "console"}]
-    tutorial = page.parent == TUTORIALS
-    found = [b for b in found if tutorial or b.language == "python" or "$ agentx" in b.text]
+    whole = page in WHOLE
+    found = [b for b in found if whole or b.language == "python" or "$ agentx" in b.text]
     terminal, names, wrong = Terminal(task, aside, programs), {"__name__": "__main__"}, []
     consoles = [block.text for block in found if block.language == "console"]
-    if consoles and not tutorial and not consoles[0].startswith("$ agentx init"):
+    if consoles and not whole and not consoles[0].startswith("$ agentx init"):
         status, said = terminal.run("agentx init")
         assert status == 0, said
     try:
@@ -154,7 +156,7 @@ def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[st
             if block.language == "python":
                 run_python(block, names, page)
             else:
-                wrong += run_console(block, terminal, page, whole=tutorial)
+                wrong += run_console(block, terminal, page, whole=whole)
     finally:
         for workspace in [value for value in names.values() if isinstance(value, Workspace)]:
             workspace.close()
