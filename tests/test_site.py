@@ -39,11 +39,18 @@ def test_each_page_of_the_docs_is_in_the_navigation_once():
 def test_the_navigation_is_by_kind():
     assert [next(iter(entry)) for entry in CONFIG["nav"]] == [
         "Home",
-        "Tutorial",
-        "How-to",
+        "Start",
+        "Guides",
         "Reference",
         "Explanation",
     ]
+
+
+def test_the_first_lines_of_each_page_say_who_needs_it():
+    kinds = ("*For you", "*Tutorial", "*How-to", "*How to", "*Reference", "*Explanation")
+    for path in DOCS.glob("*.md"):
+        first = path.read_text("utf-8").split("\n\n")[1]
+        assert path.name == "index.md" or first.startswith(kinds), path.name
 
 
 def test_the_site_names_no_host_and_loads_no_font():
