@@ -6,6 +6,7 @@ In one file all examples share a directory, and the Python ones their names, fro
 - ``console`` blocks that call agentx are run, line by line: what follows ``$ `` is the command (``> `` continues it),
   other lines are the output that is expected, with ``…`` for whatever may stand there; no lines, no comparison;
 - ``<!-- not run: reason -->`` just before a block lets it be, ``<!-- exit: 2 -->`` expects its last command to fail so;
+- ``<!-- needs: MODULE -->`` leaves it out where Python has no such module, and a test is skipped that says so;
 - a file whose console blocks do not begin with ``agentx init`` begins in a fresh workspace;
 - tutorials and ``failures.md`` begin in an empty directory, all of their console blocks are run, and each command shows its
   output: one that shows none must print none.
@@ -19,6 +20,7 @@ import re
 import subprocess
 import tomllib
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,20 @@ def blocks(page: str) -> list[Block]:
         )
         note = comment[1] if comment else ""
     return found
+
+
+def needed(block: Block) -> str:
+    """The module that a block needs, beyond those that are always there; empty for none."""
+    found = re.search(r"needs: ([\w.]+)", block.note)
+    return found[1] if found else ""
+
+
+def is_there(module: str) -> bool:
+    """Whether Python finds a module, and the packages that it is in."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def commands(text: str) -> list[Command]:
@@ -125,12 +141,12 @@ class Terminal:
 def run_console(block: Block, terminal: Terminal, page: Path, *, whole: bool = False) -> list[str]:
     """Runs a block's commands; returns those that end or print other than the page shows."""
     lines, wrong = commands(block.text), []
-    wanted = int(block.note.removeprefix("exit:")) if block.note.startswith("exit:") else 0
+    wanted = int(status[1]) if (status := re.search(r"exit: (\d+)", block.note)) else 0
     for command in lines:
-        status, got = terminal.run(command.line)
+        ended, got = terminal.run(command.line)
         where = f"{page.name}:{block.line} $ {command.line}\n{got}"
-        if status != (wanted if command is lines[-1] else 0):
-            wrong.append(f"exit status {status}: {where}")
+        if ended != (wanted if command is lines[-1] else 0):
+            wrong.append(f"exit status {ended}: {where}")
         elif not agrees(command.shown, got, whole=whole):
             wrong.append(f"the page shows otherwise: {where}")
     return wrong
@@ -144,6 +160,7 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> None:
 def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[str]:
     """Run a page's examples in a directory; returns those that are wrong. Wrong Python raises."""
     found = [b for b in blocks(page.read_text("utf-8")) if b.language in {"python", "console"}]
+    found = [b for b in found if not needed(b) or is_there(needed(b))]
     whole = page in WHOLE
     found = [b for b in found if whole or b.language == "python" or "$ agentx" in b.text]
     terminal, names, wrong = Terminal(task, aside, programs), {"__name__": "__main__"}, []
@@ -182,6 +199,25 @@ def places(tmp_path_factory, monkeypatch, programs) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_examples_of_a_page_run(page, places):
     assert run_examples(page, *places) == []
+
+
+NEEDED = sorted({(p.name, needed(b)) for p in PAGES for b in blocks(p.read_text("utf-8")) if needed(b)})
+
+
+@pytest.mark.parametrize(("page", "module"), NEEDED)
+def test_what_an_example_needs_is_there(page, module):
+    if not is_there(module):
+        pytest.skip(f"{module} is missing, so its examples in {page} were not run")
+
+
+def test_a_block_that_needs_a_module_is_left_out_without_it(places):
+    task, aside, programs = places
+    (page := aside / "page.md").write_text(
+        "<!-- needs: no_such_package.module -->\n```python\n1 / 0\n```\n\n"
+        "<!-- needs: json.decoder; exit: 3 -->\n```console\n$ agentx --version; exit 3\n```\n"
+    )
+    assert run_examples(page, task, aside, programs) == []
+    assert not is_there("no_such_package.module")
 
 
 def test_a_page_is_cut_into_its_examples():
