@@ -6,7 +6,10 @@ In one file all examples share a directory, and the Python ones their names, fro
 - ``console`` blocks that call agentx are run, line by line: what follows ``$ `` is the command (``> `` continues it),
   other lines are the output that is expected, with ``…`` for whatever may stand there; no lines, no comparison;
 - ``<!-- not run: reason -->`` just before a block lets it be, ``<!-- exit: 2 -->`` expects its last command to fail so;
-- a file whose console blocks do not begin with ``agentx init`` begins in a fresh workspace.
+- ``<!-- needs: MODULE -->`` leaves it out where Python has no such module, and a test is skipped that says so;
+- a file whose console blocks do not begin with ``agentx init`` begins in a fresh workspace;
+- tutorials and ``failures.md`` begin in an empty directory, all of their console blocks are run, and each command shows its
+  output: one that shows none must print none.
 
 Nothing reaches the network: a model is played from a script.
 """
@@ -17,6 +20,7 @@ import re
 import subprocess
 import tomllib
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,6 +32,9 @@ from agentx.cli.commands import line as own_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
+WHOLE = [ROOT / "docs" / "failures.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+"""Pages whose examples are run and shown in whole."""
+
 TIME_LIMIT_S = 100
 
 
@@ -62,24 +69,43 @@ def blocks(page: str) -> list[Block]:
     return found
 
 
+def needed(block: Block) -> str:
+    """The module that a block needs, beyond those that are always there; empty for none."""
+    found = re.search(r"needs: ([\w.]+)", block.note)
+    return found[1] if found else ""
+
+
+def is_there(module: str) -> bool:
+    """Whether Python finds a module, and the packages that it is in."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 def commands(text: str) -> list[Command]:
     """The commands of a console block."""
     found: list[Command] = []
     for line in text.splitlines():
         if line.startswith("$ "):
             found.append(Command(line[2:], ""))
-        elif found and line.startswith("> ") and not found[-1].shown:
+        elif found and (line == ">" or line.startswith("> ")) and not found[-1].shown:
             found[-1] = Command(f"{found[-1].line}\n{line[2:]}", "")
         elif found:
             found[-1] = Command(found[-1].line, f"{found[-1].shown}{line}\n")
     return found
 
 
-def agrees(shown: str, got: str) -> bool:
-    """Whether the output is what the page shows, white space aside, with ``…`` for anything at all."""
+def agrees(shown: str, got: str, *, whole: bool = False) -> bool:
+    """Whether the output is what the page shows, white space aside, with ``…`` for anything at all.
+
+    Showing nothing agrees with any output, unless the ``whole`` output is to be shown.
+    """
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     wanted = shown.replace("…", "...").strip()
-    return not wanted or doctest.OutputChecker().check_output(f"{wanted}\n", f"{got.strip()}\n", flags)
+    return (not wanted and not whole) or doctest.OutputChecker().check_output(
+        f"{wanted}\n", f"{got.strip()}\n", flags
+    )
 
 
 class Terminal:
@@ -112,16 +138,16 @@ class Terminal:
         return done.returncode, done.stdout + done.stderr
 
 
-def run_console(block: Block, terminal: Terminal, page: Path) -> list[str]:
+def run_console(block: Block, terminal: Terminal, page: Path, *, whole: bool = False) -> list[str]:
     """Runs a block's commands; returns those that end or print other than the page shows."""
     lines, wrong = commands(block.text), []
-    wanted = int(block.note.removeprefix("exit:")) if block.note.startswith("exit:") else 0
+    wanted = int(status[1]) if (status := re.search(r"exit: (\d+)", block.note)) else 0
     for command in lines:
-        status, got = terminal.run(command.line)
+        ended, got = terminal.run(command.line)
         where = f"{page.name}:{block.line} $ {command.line}\n{got}"
-        if status != (wanted if command is lines[-1] else 0):
-            wrong.append(f"exit status {status}: {where}")
-        elif not agrees(command.shown, got):
+        if ended != (wanted if command is lines[-1] else 0):
+            wrong.append(f"exit status {ended}: {where}")
+        elif not agrees(command.shown, got, whole=whole):
             wrong.append(f"the page shows otherwise: {where}")
     return wrong
 
@@ -134,10 +160,12 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> None:
 def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[str]:
     """Run a page's examples in a directory; returns those that are wrong. Wrong Python raises."""
     found = [b for b in blocks(page.read_text("utf-8")) if b.language in {"python", "console"}]
-    found = [b for b in found if b.language == "python" or "$ agentx" in b.text]
+    found = [b for b in found if not needed(b) or is_there(needed(b))]
+    whole = page in WHOLE
+    found = [b for b in found if whole or b.language == "python" or "$ agentx" in b.text]
     terminal, names, wrong = Terminal(task, aside, programs), {"__name__": "__main__"}, []
     consoles = [block.text for block in found if block.language == "console"]
-    if consoles and not consoles[0].startswith("$ agentx init"):
+    if consoles and not whole and not consoles[0].startswith("$ agentx init"):
         status, said = terminal.run("agentx init")
         assert status == 0, said
     try:
@@ -145,7 +173,7 @@ def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[st
             if block.language == "python":
                 run_python(block, names, page)
             else:
-                wrong += run_console(block, terminal, page)
+                wrong += run_console(block, terminal, page, whole=whole)
     finally:
         for workspace in [value for value in names.values() if isinstance(value, Workspace)]:
             workspace.close()
@@ -153,12 +181,17 @@ def run_examples(page: Path, task: Path, aside: Path, programs: Path) -> list[st
 
 
 @pytest.fixture
-def places(tmp_path, monkeypatch, programs) -> tuple[Path, Path, Path]:
-    """A directory to run examples in, one for what they must not see, and one of programs."""
-    task, aside = tmp_path / "task", tmp_path / "aside"
+def places(tmp_path_factory, monkeypatch, programs) -> tuple[Path, Path, Path]:
+    """A directory to run examples in, one for what they must not see, and one of programs. Their paths are short: some
+    commands print them in columns."""
+    folder = tmp_path_factory.mktemp("page")
+    task, aside = folder / "task", folder / "aside"
     task.mkdir()
     aside.mkdir()
     monkeypatch.chdir(task)
+    monkeypatch.setenv(
+        "HOME", str(aside)
+    )  # of its own: a page may install into the settings of another agent
     return task, aside, programs
 
 
@@ -166,6 +199,25 @@ def places(tmp_path, monkeypatch, programs) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_the_examples_of_a_page_run(page, places):
     assert run_examples(page, *places) == []
+
+
+NEEDED = sorted({(p.name, needed(b)) for p in PAGES for b in blocks(p.read_text("utf-8")) if needed(b)})
+
+
+@pytest.mark.parametrize(("page", "module"), NEEDED)
+def test_what_an_example_needs_is_there(page, module):
+    if not is_there(module):
+        pytest.skip(f"{module} is missing, so its examples in {page} were not run")
+
+
+def test_a_block_that_needs_a_module_is_left_out_without_it(places):
+    task, aside, programs = places
+    (page := aside / "page.md").write_text(
+        "<!-- needs: no_such_package.module -->\n```python\n1 / 0\n```\n\n"
+        "<!-- needs: json.decoder; exit: 3 -->\n```console\n$ agentx --version; exit 3\n```\n"
+    )
+    assert run_examples(page, task, aside, programs) == []
+    assert not is_there("no_such_package.module")
 
 
 def test_a_page_is_cut_into_its_examples():
@@ -193,10 +245,18 @@ def test_a_page_is_cut_into_its_examples():
 
 
 def test_a_console_block_is_cut_into_commands_and_their_output():
-    assert commands("$ say \\\n>   hello\nsaid\n> quoted\n\n$ next\n") == [
-        Command("say \\\n  hello", "said\n> quoted\n\n"),
+    assert commands("$ say \\\n>\n>   hello\nsaid\n> quoted\n\n$ next\n") == [
+        Command("say \\\n\n  hello", "said\n> quoted\n\n"),
         Command("next", ""),
     ]
+
+
+def test_a_tutorial_shows_the_whole_output_of_each_command(places):
+    task, aside, programs = places
+    page, terminal = aside / "page.md", Terminal(task, aside, programs)
+    assert run_console(Block("console", "$ true\n$ echo one\none", 1, ""), terminal, page, whole=True) == []
+    (wrong,) = run_console(Block("console", "$ echo one", 1, ""), terminal, page, whole=True)
+    assert "shows otherwise" in wrong
 
 
 @pytest.mark.parametrize(

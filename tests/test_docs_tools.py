@@ -167,8 +167,8 @@ def test_links_between_pages_lead_somewhere(source):
 
 
 def test_every_page_can_be_reached_from_the_first():
-    linked = set(re.findall(r"\]\(([\w-]+\.md)\)", page("index.md")))
-    assert {path.name for path in DOCS.glob("*.md")} - {"index.md"} <= linked
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", page("index.md")))
+    assert {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")} - {"index.md"} <= linked
 
 
 @pytest.mark.parametrize("page", ["server.md", "mcp.md"])

@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 _HEAD = """\
 # The command line
 
-Reference of every command, written from the program's own help by `python -m tests.write_cli_reference`.
+*Reference: every command, written from the program's own help by `python -m tests.write_cli_reference`.*
 `agentx` and `python -m agentx` are the same. For every command:
 
 - **`-C DIR`**, before or after the command, says where to look for the workspace: in that directory or above it, like

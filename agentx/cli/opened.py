@@ -37,7 +37,7 @@ def opened(terminal: Terminal, *, look: bool = False) -> Iterator[Workspace]:
         for note in printed:
             if note != why:
                 terminal.note(note)
-        if count := len(write_path.log.damage):
+        if count := sum(not one.missing for one in write_path.log.damage):
             terminal.note(f"{counted(count, 'line')} of the history cannot be read; see `agentx doctor`.")
         try:
             yield ws

@@ -153,7 +153,9 @@ class ObjectReader:
             digest.update(found[1])
             if digest.hexdigest() == oid:
                 return found
-            problem = ObjectDamaged(f"The Git object {oid} is damaged in {pack.path}.")
+            problem = ObjectDamaged(
+                f"The Git object {oid} is damaged in {pack.path}; `agentx repair` may restore it."
+            )
         if problem is not None:
             raise problem
         return None

@@ -176,7 +176,10 @@ class IndexFile:
                     ) from None
                 time.sleep(_PAUSE_S)
             except OSError as error:
-                raise IndexNotWritten(f"{self._lock} could not be written: {error.strerror}.") from error
+                raise IndexNotWritten(
+                    f"{self._lock} could not be written: {error.strerror}. Make room, or fix permissions, "
+                    "then repeat; `agentx log` shows what was recorded."
+                ) from error
             else:
                 return
 

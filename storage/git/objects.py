@@ -35,6 +35,10 @@ _HEADER_BYTES = 32
 _PART_BYTES = 1 << 18
 
 
+_REPAIR = "; `agentx repair` may restore it."
+"""What to do, the end of a message about one object."""
+
+
 class ObjectDamaged(AgentXError):
     """A Git object is truncated, or its content does not match its name."""
 
@@ -112,7 +116,7 @@ def read_loose(path: Path, oid: str, kinds: Collection[str] = LARGEST.keys()) ->
     except FileNotFoundError:
         return None
     except zlib.error as error:
-        raise ObjectDamaged(f"The Git object {oid} is damaged: {error}.") from error
+        raise ObjectDamaged(f"The Git object {oid} is damaged: {error}{_REPAIR}") from error
 
 
 def _read(file: IO[bytes], oid: str, kinds: Collection[str]) -> tuple[str, bytes]:
@@ -121,19 +125,21 @@ def _read(file: IO[bytes], oid: str, kinds: Collection[str]) -> tuple[str, bytes
     header, _, begin = start.partition(b"\0")
     found = _HEADER.fullmatch(header)
     if found is None or len(header) == len(start):
-        raise ObjectDamaged(f"The Git object {oid} is damaged: its header cannot be read.")
+        raise ObjectDamaged(f"The Git object {oid} is damaged: its header cannot be read{_REPAIR}")
     kind, size = found[1].decode(), int(found[2])
     if kind not in kinds:
         return kind, b""
     require_size(oid, kind, size)
     rest = inflate(stream, size - len(begin), lambda: file.read(_PART_BYTES))
     if rest is None:
-        raise ObjectDamaged(f"The Git object {oid} is damaged: it does not inflate to {size:,} bytes.")
+        raise ObjectDamaged(
+            f"The Git object {oid} is damaged: it does not inflate to {size:,} bytes{_REPAIR}"
+        )
     content = begin + rest if begin else rest
     digest = hashlib.sha1(b"%s\0" % header, usedforsecurity=False)
     digest.update(content)
     if digest.hexdigest() != oid:
-        raise ObjectDamaged(f"The Git object {oid} does not match its id.")
+        raise ObjectDamaged(f"The Git object {oid} does not match its id{_REPAIR}")
     return kind, content
 
 

@@ -18,6 +18,7 @@ import os
 import secrets
 import threading
 import time
+import warnings
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -176,6 +177,8 @@ class Database:
         if self._connection is None:
             # Otherwise the builder of the vector index warns the user of empty partitions.
             os.environ["LANCEDB_LOG"] = "error"
+            # Otherwise each program that is started by a fork warns the user, although it uses no LanceDB.
+            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
             import lancedb  # noqa: PLC0415 - 1.5 s
 
             place, session = self._path / "lance", lancedb.Session(_CACHE_BYTES, _CACHE_BYTES)

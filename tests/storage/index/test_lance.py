@@ -84,6 +84,17 @@ print(len(index.search_text("hello", 1, Filter())), {"lancedb", "pyarrow"} & {*s
     assert output(code, directory) == ["1", "light"]
 
 
+def test_a_program_that_is_started_while_a_table_is_open_does_not_warn_the_user(directory):
+    code = PUT + (
+        "import subprocess\n"
+        "assert 'lancedb' in sys.modules\n"
+        "subprocess.run(['true'], preexec_fn=lambda: None)\n"
+    )
+    command = [sys.executable, "-c", code, str(directory), "2", "a", "6"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
 def test_two_handles_see_what_the_other_puts_closes_and_clears_at_once(directory, unit):
     one, other = LanceIndex(directory), LanceIndex(directory)
     one.put(chunks(0, 4, path="p"), [unit(1, n) for n in range(4)])
