@@ -17,8 +17,6 @@ class LangGraph(Driver):
     package = "langgraph-checkpoint-sqlite"
     kind = "checkpoints of an agent framework"
     durability = "`SqliteSaver`; each message is added by `update_state`, which writes one checkpoint before it returns"
-        '`SqliteSaver`, and `durability="sync"`, which its documentation names as the most durable mode'
-    )
     remarks = {  # noqa: RUF012
         "recall": "by its `InMemoryStore` with an index, which keeps nothing; its store in SQLite needs a Python that loads extensions",
         "size": "each checkpoint holds the whole state, so the size grows with the square of the messages",
