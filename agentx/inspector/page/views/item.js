@@ -1,0 +1,155 @@
+// One memory item: what it says, whether code enforces it, where it came from, how its score moved, what may be done.
+import { useGet } from "../api.js";
+import { ActResult, Actions, useActs } from "../actions.js";
+import { Chart } from "../chart.js";
+import { Quoted } from "../figures.js";
+import { html, useMemo } from "../lib.js";
+import { useFresh } from "../live.js";
+import { Actor, Badge, Card, Empty, EventLink, Facts, ItemLink, Loaded, Text, ViewHead, When } from "../parts.js";
+import { link } from "../router.js";
+import { plural } from "../text.js";
+import { checkedTone, kindTitle, statusTone, words } from "../words.js";
+
+const LEVELS = {
+  observe: "recorded", warn: "the agent is told", ask: "waits for you", deny: "denied", fix: "corrected, or denied",
+};
+
+function Checks({ checked, checks }) {
+  if (!checked && !checks?.length) return null;
+  return html`<${Card} title="Checks" aside=${checked && html`<${Badge} tone=${checkedTone(checked)}>${checked}<//>`}>
+    ${checks?.length > 0
+      ? html`<ul class="rows">${checks.map((check, index) => html`<li key=${index} class="check-row">
+          <div class="row"><${Text} text=${check.text} most=${600} /></div>
+          <div class="row-state">${check.enforced ? html`<${Badge} tone="good">enforced<//>` : html`<${Badge}>shown only<//>`}
+            ${check.level && html`<span class="note">what breaks it is ${LEVELS[check.level] ?? words(check.level)}</span>`}</div>
+        </li>`)}</ul>`
+      : html`<p class="note">Shown only: agents read it in their context, and no code checks it. A check can be written in
+          <code>agentx memory checks ID</code>.</p>`}
+  <//>`;
+}
+
+function Evidence({ workspace, evidence }) {
+  return html`<${Card} title="Where it came from">
+    ${evidence?.length > 0
+      ? html`<ul class="rows">${evidence.map((one, index) => html`<li key=${index} class="evidence">
+          <div class="row"><${Quoted} sentence=${one.sentence} quote=${one.quote} /></div>
+          <p class="row-state"><${Actor} actor=${one.actor} /><${When} at=${one.at} date=${true} /><${EventLink} workspace=${workspace} seq=${one.seq} /></p>
+        </li>`)}</ul>`
+      : html`<p class="note">It rests on no words of anybody: the engine measured it.</p>`}
+  <//>`;
+}
+
+/** Score and strength at each change, and as they are now. */
+function Curves({ curve, item }) {
+  const drawn = useMemo(() => {
+    const points = (curve ?? []).filter((one) => !Number.isNaN(Date.parse(one.at)));
+    if (!points.length) return null;
+    const seconds = points.map((one) => Date.parse(one.at) / 1000);
+    const now = Math.max(Date.now() / 1000, seconds.at(-1));
+    const of = (name) => [...points.map((one) => one[name] ?? null), points.at(-1)[name] ?? null];
+    const series = [{ label: "Score", values: of("score"), step: true }, { label: "Strength", values: of("strength"), step: true }];
+    const top = Math.max(10, ...series.flatMap((one) => one.values));
+    return { x: [...seconds, now], series, y: [0, Math.ceil(top)] };
+  }, [curve]);
+  if (!drawn) return null;
+  const changes = curve.length - 1;
+  return html`<${Card} title="Score and strength" aside=${changes > 0 ? plural(changes, "change") : "unchanged"}>
+    <${Chart} ...${drawn} height=${190} label=${`Score and strength of ${item.id} over time`} />
+    <p class="note">The score says how much it matters, from 1 to 10; the strength how slowly it fades.</p>
+    ${changes > 0 && html`<ol class="whys">${curve.slice(1).slice(-8).reverse().map((one) => html`<li key=${one.seq}>
+      <${When} at=${one.at} date=${true} /> <span><strong>${Number(one.score).toFixed(2)}</strong> ${one.why && html`<${Text} text=${one.why} most=${300} />`}</span></li>`)}</ol>`}
+  <//>`;
+}
+
+function Links({ workspace, links }) {
+  if (!links?.length) return null;
+  return html`<${Card} title="Links"><ul class="rows">${links.map((one, index) => html`<li key=${index}><div class="row link-row">
+    <span class="note">${one.way === "from" ? "← " : "→ "}${words(one.how)}</span>
+    ${one.text ? html`<${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />` : html`<code><${Text} text=${one.id} most=${120} /></code>`}
+  </div></li>`)}</ul><//>`;
+}
+
+function Life({ workspace, life }) {
+  if (!life?.length) return null;
+  return html`<${Card} title="Its life"><ol class="life">${life.map((one, index) => html`<li key=${index}>
+    <span class="life-when"><${When} at=${one.at} date=${true} /></span>
+    <span class="life-what"><${Text} text=${one.what} most=${400} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></span>
+  </li>`)}</ol><//>`;
+}
+
+const DETAIL_WORDS = {
+  modality: "demand", duration: "lasts", violations: "broken", passed_over: "passed over in a row", arose: "came up", enforced_by: "enforced by",
+  idea: "idea", reason: "because", runner: "runner", check: "check", path: "file", priority: "priority", failures: "failed", ended: "ended",
+  command: "command", works: "works", sort: "sort", valid_from: "true from", valid_to: "true until", needs_approval: "needs approval", version: "version",
+};
+const TIMES = new Set(["violations", "passed_over", "arose", "failures"]);
+
+/** The item's fields as pairs: those of every kind, then those of its own. */
+function pairsOf(data) {
+  const { item } = data;
+  const shown = (value) => html`<${Text} text=${value} most=${300} />`;
+  const scope = [item.scope?.topic, ...(item.scope?.paths ?? []), ...(item.scope?.tools ?? [])].filter(Boolean).join(", ");
+  const detail = Object.entries(item.detail ?? {})
+    .filter(([name, value]) => DETAIL_WORDS[name] && value !== "" && value !== null && value !== false && value !== 0 && typeof value !== "object")
+    .map(([name, value]) => [DETAIL_WORDS[name], TIMES.has(name) ? plural(value, "time") : shown(words(value))]);
+  return [
+    ["Trust", item.trust && words(item.trust)],
+    ["Score", item.score !== undefined && Number(item.score).toFixed(2)],
+    ["Strength", item.strength !== undefined && Number(item.strength).toFixed(2)],
+    ["Vitality now", data.vitality !== undefined && data.vitality !== null && `${Math.round(data.vitality * 100)}%`],
+    ["Scope", scope && shown(scope)],
+    ["Until", item.until && shown(item.until)],
+    ["Worded by", item.worded_by && shown(item.worded_by)],
+    ["Why", item.reason && shown(item.reason)],
+    ["Created", item.created_at && html`<${When} at=${item.created_at} date=${true} />`],
+    ["Changed", item.changed_seq !== item.created_seq && item.changed_at && html`<${When} at=${item.changed_at} date=${true} />`],
+    ["Last used", item.used_at && html`<${When} at=${item.used_at} date=${true} />`],
+    ...detail.map(([name, value]) => [name.charAt(0).toUpperCase() + name.slice(1), value]),
+  ];
+}
+
+function Whole({ workspace, data, acts, reload }) {
+  const { item } = data;
+  const steps = item.detail?.steps;
+  return html`<${ViewHead} title=${html`<span class="item-title"><${Text} text=${item.text} most=${2000} /></span>`}
+      aside=${html`<${Actions} item=${item} may=${data.may} acts=${acts} seq=${data.seq ?? item.changed_seq} />`}>
+      <span class="badges"><code>${item.id}</code> <span>${kindTitle(item.kind)}</span>
+        <${Badge} tone=${statusTone(item.status)}>${words(item.status)}<//>
+        ${data.checked && html` <${Badge} tone=${checkedTone(data.checked)}>${data.checked}<//>`}
+        ${item.pinned && html` <${Badge} tone="accent">pinned<//>`}</span>
+    <//>
+    <${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />
+    <div class="columns wide-left">
+      <div class="stack">
+        ${item.answers?.quote && html`<${Card} title="Answers the agent's sentence"><p><q><${Text} text=${item.answers.quote} most=${600} /></q></p><//>`}
+        <${Evidence} workspace=${workspace} evidence=${data.evidence} />
+        ${item.perhaps_ended_by?.length > 0 && html`<${Card} title="Perhaps ended" tone="warn">${item.perhaps_ended_by.map((one) => html`<p key=${one.seq}>
+          <${Quoted} quote=${one.quote} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></p>`)}<//>`}
+        ${steps?.length > 0 && html`<${Card} title="Steps"><ol class="steps">${steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${400} /></li>`)}</ol><//>`}
+        <${Checks} checked=${data.checked} checks=${data.checks} />
+        <${Links} workspace=${workspace} links=${data.links} />
+      </div>
+      <div class="stack">
+        <${Curves} curve=${data.curve} item=${item} />
+        <${Card} title="What it is"><${Facts} pairs=${pairsOf(data)} /><//>
+        <${Life} workspace=${workspace} life=${data.life} />
+      </div>
+    </div>`;
+}
+
+/** One item by its id. */
+export function MemoryItem({ workspace, id }) {
+  const found = useGet([workspace, "memory", id]);
+  const acts = useActs(workspace, found.reload);
+  useFresh(workspace, found.reload, (row) => row.type === "Concluded");
+  const reload = () => {
+    acts.clear();
+    found.reload();
+  };
+  if (found.error?.status === 404) {
+    return html`<${ViewHead} title=${id} /><${Empty} title="There is no such memory item.">
+      <a href=${link(workspace, "memory")}>All of memory</a><//>`;
+  }
+  return html`<p class="back"><a href=${link(workspace, "memory")}>← Memory</a></p>
+    <${Loaded} from=${found}>${(data) => html`<${Whole} workspace=${workspace} data=${data} acts=${acts} reload=${reload} />`}<//>`;
+}
