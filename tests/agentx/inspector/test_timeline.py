@@ -64,6 +64,7 @@ def test_files_are_found_by_their_path_with_their_changed_lines(page, root):
 
 def test_an_event_shows_what_led_to_it_and_what_came_of_it(page, client, root):
     client.call("say", workspace=root, text="Never create a setup.py file.")
+    client.call("flush", workspace=root)
     said = page.get("events/2")
     assert [one["seq"] for one in said["effects"]] == [3]
     assert [(one["id"], one["what"]) for one in said["items"]] == [("c-2", "quotes it")]
