@@ -2,7 +2,7 @@
 // each item why it is there and the sentence it came from, what was left out, and two moments side by side.
 import { useGet } from "../api.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Badge, Card, Choice, Empty, EventLink, Facts, Field, FileLink, ItemLink, Loaded, StackedBar, Text, ViewHead, When } from "../parts.js";
+import { Badge, Card, Choice, Empty, EventLink, Field, FileLink, ItemLink, Loaded, StackedBar, Text, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
 import { number, plain, plural, shorten } from "../text.js";
 
@@ -24,7 +24,7 @@ function useRested(value, ms) {
 }
 
 /** A slider over the history, with a mark for each moment that stands out. */
-function Moments({ moments, value, onChange, label, other }) {
+function Moments({ workspace, moments, value, onChange, label, other, shownAt }) {
   const { first, last, marks } = moments;
   const low = Math.max(1, first.seq);
   const span = Math.max(1, last.seq - low);
@@ -48,7 +48,7 @@ function Moments({ moments, value, onChange, label, other }) {
       <button disabled=${value >= last.seq} onClick=${() => onChange(last.seq)}>Now</button>
     </div>
     <div class="moments-below">
-      <span>${label}: event <strong>${number(value)}</strong> of ${number(last.seq)}</span>
+      <span>${label}: after event <${EventLink} workspace=${workspace} seq=${value} /> of ${number(last.seq)}${shownAt && html` · <${When} at=${shownAt} date />`}</span>
       <select aria-label=${`${label}: choose a mark`} onChange=${(event) => event.currentTarget.value && onChange(Number(event.currentTarget.value))}>
         <option value="" selected>Go to a mark …</option>
         ${marks.map((mark) => html`<option key=${mark.seq} value=${mark.seq}>${plain(markTitle(mark))}</option>`)}
@@ -110,7 +110,7 @@ function Swatch({ index }) {
 function Budget({ data, tint }) {
   const parts = data.sections.map((section) => ({ name: section.title, value: section.tokens }));
   const most = data.max_tokens || data.tokens;
-  return html`<${Card} title="Tokens" aside=${`${number(data.tokens)} of ${number(most)}`}>
+  return html`<${Card} title="Tokens" tone="tokens" aside=${`${number(data.tokens)} of ${number(most)}`}>
     <${StackedBar} parts=${parts} total=${Math.max(most, data.tokens)} label=${`Tokens by section: ${plain(data.sections.map((one) => `${one.title} ${one.tokens}`).join(", "))}`} />
     <ol class="legend">${data.sections.map((section, index) => html`<li key=${section.name}><a href=${location.hash} onClick=${(event) => {
       event.preventDefault();
@@ -140,12 +140,6 @@ function Shown({ workspace, data, tint }) {
       ${raw ? html`<${Card} title="As an agent reads it"><${Text} block text=${data.text} /><//>` : html`<${Sections} workspace=${workspace} data=${data} tint=${tint} />`}
     </div>
     <div class="stack aside-stack">
-      <${Card} title="This moment"><${Facts} pairs=${[
-        ["After event", html`<${EventLink} workspace=${workspace} seq=${data.seq ?? data.at} />`],
-        ["Recorded", data.moment_at && html`<${When} at=${data.moment_at} date />`],
-        ["Tier", data.tier !== undefined && String(data.tier)],
-        ["Items", number(data.sections.reduce((all, one) => all + one.items.length, 0))],
-      ]} />${data.note && html`<p class="note"><${Text} text=${data.note} /></p>`}<//>
       <${Budget} data=${data} tint=${tint} />
       <${Omitted} workspace=${workspace} omitted=${data.omitted ?? []} />
     </div>
@@ -214,8 +208,9 @@ export default function Context({ workspace, query }) {
     <//>
     <${Loaded} from=${moments} lines=${10}>${(data) => html`
       <section class="card moment-card" aria-label="Moment">
-        <${Moments} moments=${data} value=${shownAt} onChange=${setAt} label=${comparing ? "From" : "Moment"} other=${comparing ? b : undefined} />
-        ${comparing && html`<${Moments} moments=${data} value=${Math.min(b, last)} onChange=${setB} label="To" other=${shownAt} />`}
+        <${Moments} moments=${data} value=${shownAt} onChange=${setAt} label=${comparing ? "From" : "Moment"} other=${comparing ? b : undefined}
+          workspace=${workspace} shownAt=${comparing || found.data?.seq !== shownAt ? null : found.data?.moment_at} />
+        ${comparing && html`<${Moments} moments=${data} value=${Math.min(b, last)} onChange=${setB} label="To" other=${shownAt} workspace=${workspace} />`}
         <form class="filters" onSubmit=${submit}>
           <${Field} label="If the message were" wide><input type="text" data-search value=${message} maxlength="400" placeholder="the user's latest message at that moment" onInput=${(event) => setMessage(event.currentTarget.value)} onBlur=${submit} /><//>
           <${Choice} label="Tier" value=${query.tier ?? ""} options=${TIERS} onChange=${(tier) => setQuery({ tier })} />

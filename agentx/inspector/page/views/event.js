@@ -51,17 +51,26 @@ function Commit({ workspace, commit, files, seq }) {
   <//>`;
 }
 
-function scalar(value) {
-  return value === null || ["string", "number", "boolean"].includes(typeof value);
+const empty = (value) => value === null || value === "" || value === undefined
+  || (typeof value === "object" && Object.values(value).every(empty));
+
+const large = (value) => (typeof value === "object" ? value !== null : String(value).length > 160 || String(value).includes("\n"));
+
+/** A value of a payload: objects and lists as nested fields, long texts as blocks, six levels deep at most. */
+function Value({ value, depth = 0 }) {
+  if (typeof value === "string" && large(value)) return html`<${Text} block text=${value} most=${6000} />`;
+  if (typeof value !== "object" || value === null) return html`<${Text} text=${String(value)} />`;
+  if (depth > 5) return html`<code><${Text} text=${JSON.stringify(value)} most=${2000} /></code>`;
+  return html`<${Fields} depth=${depth + 1} pairs=${Object.entries(value)} />`;
 }
 
-/** The fields of an event's payload: short ones as facts, the rest as JSON. */
-function Payload({ event, bodies }) {
-  const shown = Object.entries(event.data ?? {}).filter(([name]) => !ELSEWHERE.has(name) && !(name in bodies));
-  const short = shown.filter(([, value]) => scalar(value) && value !== "" && value !== null);
-  const long = shown.filter(([, value]) => !scalar(value) && Object.keys(value).length > 0);
-  return html`${short.length > 0 && html`<${Facts} pairs=${short.map(([name, value]) => [visible(name.replaceAll("_", " ")), html`<${Text} text=${String(value)} most=${2000} />`])} />`}
-    ${long.map(([name, value]) => html`<div key=${name} class="body"><h3>${visible(name.replaceAll("_", " "))}</h3><${Text} block text=${JSON.stringify(value, null, 2)} most=${6000} /></div>`)}`;
+function Fields({ pairs, depth = 0 }) {
+  const shown = pairs.filter(([, value]) => !empty(value));
+  if (!shown.length) return null;
+  return html`<dl class="fields">${shown.slice(0, 100).map(([name, value]) => [
+    html`<dt key=${`t${name}`}>${visible(shorten(name.replaceAll("_", " "), 80))}</dt>`,
+    html`<dd key=${`d${name}`} class=${large(value) ? "nested" : ""}><${Value} value=${value} depth=${depth} /></dd>`,
+  ])}</dl>`;
 }
 
 export default function Event({ workspace, arg }) {
@@ -89,7 +98,7 @@ export default function Event({ workspace, arg }) {
             ["Key", event.key && html`<${Text} text=${event.key} most=${100} />`],
           ]} />
           ${Object.entries(data.bodies ?? {}).map(([name, body]) => html`<div class="body" key=${name}><h3>${visible(name.replaceAll("_", " "))}</h3><${Text} block text=${body.text} cut=${body.cut} />${body.note && html`<p class="note"><${Text} text=${body.note} /></p>`}</div>`)}
-          <${Payload} event=${event} bodies=${data.bodies ?? {}} />
+          <${Fields} pairs=${Object.entries(event.data ?? {}).filter(([name]) => !ELSEWHERE.has(name) && !Object.hasOwn(data.bodies ?? {}, name))} />
         <//>
         <${Chain} workspace=${workspace} title="What led to it" events=${data.cause ?? []} none="Nothing before it is named as its cause." />
         <${Chain} workspace=${workspace} title="What came of it" events=${data.effects ?? []} none="Nothing names it as its cause so far." />

@@ -3,7 +3,7 @@ import { ApiError, get, useGet, useStream } from "../api.js";
 import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../lib.js";
 import { Actor, Choice, Empty, ErrorBox, Field, Skeleton, Text, TypeName, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
-import { moment, number, plural, typeTitle } from "../text.js";
+import { moment, number, plain, plural, typeTitle } from "../text.js";
 
 const PAGE = 100;
 /** Rows in the document at most; a page that enters at one end takes one away at the other. */
@@ -93,8 +93,16 @@ function useRows(workspace, query) {
   return { ...state, current, older: () => older(state.more), newer, add, reset };
 }
 
+/** One of four rails for a run: neighbours differ, since runs are numbered. */
+function rail(run) {
+  let sum = 0;
+  for (const character of run) sum = (sum * 31 + character.codePointAt(0)) % 997;
+  return sum % 4;
+}
+
 function Row({ workspace, row, fresh }) {
-  return html`<li class=${fresh ? "fresh" : ""}>
+  return html`<li class=${`${fresh ? "fresh" : ""} ${row.actor === "user" ? "from-user" : ""}`}>
+    ${row.run && html`<span class=${`rail r${rail(row.run)}`} title=${`Run ${plain(row.run)}`}></span>`}
     <a class="timeline-row" data-row href=${link(workspace, "event", row.seq)} data-seq=${row.seq}>
       <${When} at=${row.at} />
       <span class="seq">${row.seq}</span>
