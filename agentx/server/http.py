@@ -3,6 +3,7 @@
 ``POST /rpc`` takes one JSON-RPC request a connection; the answer is a line for each notification and one for
 the response. ``/mcp`` is the streamable HTTP of MCP. Whoever has the token counts as the user. A web page
 cannot ask: its browser sends ``Origin``, and a name that leads here by another domain shows in ``Host``.
+``/inspect`` is the inspector, which has tokens of its own and checks them itself.
 """
 
 import asyncio
@@ -201,26 +202,29 @@ class HttpListener:
         service: The server.
         loop: Its loop.
         mcp: Answers requests to ``/mcp``.
+        inspector: Answers requests to ``/inspect``, and checks them itself.
 
     Attributes:
-        port: The port.
+        port: The port; 0 while it does not listen.
     """
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, mcp: App) -> None:
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, mcp: App, inspector: App) -> None:
         self.port = 0
         self._service = service
         self._loop = loop
         self._mcp = mcp
-        self._access: HttpAccess
+        self._inspector = inspector
+        self._access: HttpAccess | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[Any] = set()
 
-    async def listen(self, where: str, port: int) -> None:
-        """Listen, and write where and with which token.
+    async def listen(self, port: int, where: str = "") -> None:
+        """Listen; if asked for, write where and with which token.
 
         Args:
-            where: The runtime directory.
             port: The port; 0 for any free one.
+            where: The runtime directory, where a client finds the token; without it nobody has one, so that
+                ``/rpc`` and ``/mcp`` answer nobody.
 
         Raises:
             OSError: The port is in use.
@@ -252,8 +256,9 @@ class HttpListener:
 
         self._server = server = await self._loop.create_server(connection, "127.0.0.1", port)
         self.port = server.sockets[0].getsockname()[1]
-        self._access = HttpAccess(self.port, secrets.token_urlsafe(32))
-        _publish(f"{where}/{place.HTTP}", self._access)
+        if where:
+            self._access = HttpAccess(self.port, secrets.token_urlsafe(32))
+            _publish(f"{where}/{place.HTTP}", self._access)
 
     def close(self) -> None:
         """Accept no more connections."""
@@ -268,6 +273,12 @@ class HttpListener:
     # --- requests ---------------------------------------------------------------------------------
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].split("/")[1:2] == ["inspect"]:
+            await self._inspector(scope, receive, send)
+            return
+        if self._access is None:
+            await _refuse(404, send)
+            return
         try:
             headers = require_user(scope, self._access)
             match scope["path"]:

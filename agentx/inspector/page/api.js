@@ -118,27 +118,43 @@ export function useGet(parts, params, { fresh = false } = {}) {
 
 /**
  * Follow the events of a workspace after `after`: `onEvent(row)` for each, `onState("live" | "waiting" | "gone")`.
- * Connects again by itself, from the last event seen; returns what stops it.
+ * Connects again by itself, from the last event seen, and lets go while the page is hidden: a browser has few
+ * connections to a host. Returns what stops it.
  */
 export function stream(workspace, after, onEvent, onState = () => {}) {
   const stop = new AbortController();
   let last = after;
-  let pause = 500;
+  let failures = 0;
+  const take = (id, data) => {
+    if (id > last) {
+      last = id;
+      onEvent(data);
+    }
+  };
+  const connect = async () => {
+    const connection = new AbortController();
+    const end = () => connection.abort();
+    const hidden = () => document.hidden && end();
+    stop.signal.addEventListener("abort", end);
+    document.addEventListener("visibilitychange", hidden);
+    try {
+      const answer = await request(address([workspace, "stream"], { after: last }), {
+        signal: connection.signal,
+        headers: { Accept: "text/event-stream" },
+      });
+      failures = 0;
+      onState("live");
+      await readEvents(answer.body, take);
+    } finally {
+      stop.signal.removeEventListener("abort", end);
+      document.removeEventListener("visibilitychange", hidden);
+    }
+  };
   const run = async () => {
     while (!stop.signal.aborted) {
+      await shown(stop.signal);
       try {
-        const answer = await request(address([workspace, "stream"], { after: last }), {
-          signal: stop.signal,
-          headers: { Accept: "text/event-stream" },
-        });
-        onState("live");
-        pause = 500;
-        await readEvents(answer.body, (id, data) => {
-          if (id > last) {
-            last = id;
-            onEvent(data);
-          }
-        });
+        await connect();
       } catch (error) {
         if (stop.signal.aborted) return;
         if (error.status >= 400 && error.status < 500) {
@@ -147,13 +163,22 @@ export function stream(workspace, after, onEvent, onState = () => {}) {
         }
       }
       if (stop.signal.aborted) return;
-      onState("waiting");
-      await new Promise((resolve) => setTimeout(resolve, pause));
-      pause = Math.min(pause * 2, 10_000);
+      failures += document.hidden ? 0 : 1;
+      onState(failures > 3 ? "gone" : "waiting");
+      await new Promise((resolve) => setTimeout(resolve, Math.min(250 * 2 ** failures, 10_000)));
     }
   };
   run();
   return () => stop.abort();
+}
+
+/** Wait until the page is shown. */
+function shown(signal) {
+  if (!document.hidden) return undefined;
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", resolve, { once: true });
+    signal.addEventListener("abort", resolve, { once: true });
+  });
 }
 
 async function readEvents(body, onMessage) {

@@ -1,0 +1,48 @@
+"""``agentx inspect``: open the page that shows a workspace."""
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agentx.cli.terminal import Terminal
+from agentx.client.client import Client, ServerUnavailable
+from agentx.core import layout
+from agentx.server.server import refuse_runs, serve_inspector
+
+
+def inspect(
+    terminal: Terminal,
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR]...", help="Directories of workspaces; this one by default."),
+    ] = None,
+    *,
+    no_open: Annotated[
+        bool, typer.Option("--no-open", help="Only print the address; open no browser.")
+    ] = False,
+) -> None:
+    """Open a page on this machine that shows workspaces: timeline, context, memory, runs, pipelines.
+
+    The address holds a key that is valid until the server exits. Without a server the page is served by
+    this command, until Ctrl-C.
+    """
+    refuse_runs(terminal.settings)
+    folders = directories or [terminal.folder]
+    roots = [layout.find_root(terminal.folder / folder) for folder in folders]
+
+    def show(url: str, *, served: bool) -> None:
+        terminal.result({"url": url, "served_here": served}, url)
+        if served:
+            terminal.note("Ctrl-C ends it.", "·")
+        if not no_open and not webbrowser.open(url):
+            terminal.note("No browser could be opened; open the address yourself.")
+
+    try:
+        with Client.connect(terminal.settings.environ) as client:
+            url = client.call("inspect.open", workspaces=[str(root) for root in roots])["url"]
+    except ServerUnavailable:
+        serve_inspector(terminal.settings, roots, lambda url: show(url, served=True))
+        return
+    show(url, served=False)
