@@ -17,10 +17,10 @@ export function colour(name) {
 const TOKENS = ["--accent", "--ink-2", "--c1", "--c6", "--c4"];
 
 /**
- * Curves over time. `x`: seconds since 1970; `series`: [{label, values, step}] with one value (or null) per x;
+ * Curves over time. `x`: seconds since 1970, or with `time` off any numbers, counted in `unit`; `series`: [{label, values, step}] with one value (or null) per x;
  * `label` says what the chart shows; `y`: [low, high] or nothing.
  */
-export function Chart({ x, series, label, y, height = 220, digits = 2 }) {
+export function Chart({ x, series, label, y, height = 220, digits = 2, time = true, unit = "Moment" }) {
   const place = useRef(null);
   const [turn, setTurn] = useState(0);
   useEffect(() => {
@@ -41,7 +41,7 @@ export function Chart({ x, series, label, y, height = 220, digits = 2 }) {
       width: Math.max(240, box.clientWidth), height,
       legend: { show: series.length > 1 },
       cursor: { points: { size: 6 } },
-      scales: { x: { time: true }, ...(y ? { y: { range: () => y } } : {}) },
+      scales: { x: { time }, ...(y ? { y: { range: () => y } } : {}) },
       axes: [axis, { ...axis, size: 48 }],
       series: [{}, ...series.map((one, index) => ({
         label: plain(one.label), stroke: colour(TOKENS[index % TOKENS.length]), width: 2,
@@ -59,8 +59,8 @@ export function Chart({ x, series, label, y, height = 220, digits = 2 }) {
   return html`<figure class="chart">
     <div ref=${place} role="img" aria-label=${plain(label)}></div>
     <details><summary>As a table</summary><div class="table-wrap" tabindex="0" role="region" aria-label=${plain(label)}><table>
-      <thead><tr><th scope="col">Moment</th>${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${plain(one.label)}</th>`)}</tr></thead>
-      <tbody>${x.slice(0, 500).map((at, index) => html`<tr key=${index}><td>${new Date(at * 1000).toLocaleString("en-GB")}</td>
+      <thead><tr><th scope="col">${unit}</th>${series.map((one) => html`<th scope="col" class="num" key=${one.label}>${plain(one.label)}</th>`)}</tr></thead>
+      <tbody>${x.slice(0, 500).map((at, index) => html`<tr key=${index}><td>${time ? new Date(at * 1000).toLocaleString("en-GB") : at}</td>
         ${series.map((one) => html`<td class="num" key=${one.label}>${one.values[index] === null || one.values[index] === undefined ? "–" : one.values[index].toFixed(digits)}</td>`)}</tr>`)}</tbody>
     </table></div></details>
   </figure>`;

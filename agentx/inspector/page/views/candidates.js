@@ -9,7 +9,11 @@ import { Actor, Badge, Empty, ErrorBox, EventLink, ItemLink, Loaded, Text, ViewH
 import { plural } from "../text.js";
 import { kindTitle } from "../words.js";
 
-const QUESTION = "Does it apply from now on?";
+/** What is asked about a candidate, as `agentx memory review` asks it. */
+function questionOf(one) {
+  if (one.same_as) return `Does it say the same as ${one.same_as.id}, so that the two are merged?`;
+  return one.perhaps_ended ? "Does it still apply?" : "Does it apply from now on?";
+}
 const PAST = { accept: "Accepted", reject: "Rejected" };
 
 function Evidence({ workspace, one }) {
@@ -41,17 +45,18 @@ function Candidate({ workspace, one, done, error, busy, decide, undo, onReload, 
     decide(what);
   };
   return html`<li class="candidate" data-candidate=${one.id} onKeyDown=${keys}>
-    <div class="candidate-ask" tabindex="0" data-row="true" role="group" aria-label=${`${place}. ${one.question ?? QUESTION}`}>
+    <div class="candidate-ask" tabindex="0" data-row="true" role="group" aria-label=${`${place}. ${questionOf(one)}`}>
       <p class="candidate-meta"><span>${place}</span><code>${one.id}</code><span>${kindTitle(one.kind)}</span>
         ${one.lapses && html`<span>lapses <${When} at=${one.lapses} relative=${true} /></span>`}</p>
       <p class="candidate-text"><${Text} text=${one.text} most=${800} /></p>
-      ${one.other && html`<p class="note">The other: <${ItemLink} workspace=${workspace} id=${one.other.id} text=${one.other.text} /></p>`}
+      ${one.same_as && html`<p class="note"><code>${one.same_as.id}</code>: <${ItemLink} workspace=${workspace} id=${one.same_as.id} text=${one.same_as.text} /></p>`}
+      ${one.file && html`<p class="note">Proposed by <code><${Text} text=${one.file} most=${200} /></code></p>`}
       ${one.steps?.length > 0 && html`<ol class="steps">${one.steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${300} /></li>`)}</ol>`}
       ${one.answers && html`<p class="note">It answers: <q><${Text} text=${one.answers} most=${400} /></q></p>`}
       <${Evidence} workspace=${workspace} one=${one} />
       ${one.why && html`<p class="note"><${Text} text=${one.why} most=${400} /></p>`}
     </div>
-    <div class="candidate-buttons"><span class="candidate-question">${one.question ?? QUESTION}</span>
+    <div class="candidate-buttons"><span class="candidate-question">${questionOf(one)}</span>
       <button class="primary" data-act="accept" disabled=${busy} onClick=${() => decide("accept")}>Accept <kbd>a</kbd></button>
       <button data-act="reject" disabled=${busy} onClick=${() => decide("reject")}>Reject <kbd>r</kbd></button>
     </div>
@@ -89,7 +94,7 @@ function List({ workspace, candidates, reload }) {
 
   const decide = async (one, what) => {
     setErrors((was) => ({ ...was, [one.id]: null }));
-    const made = await acts.run({ what, id: one.id, seq: one.changed_seq ?? one.seq });
+    const made = await acts.run({ what, id: one.id, seq: one.changed_seq });
     if (!made) return;
     last.current.push(one.id);
     setDone((was) => ({ ...was, [one.id]: made }));

@@ -10,18 +10,15 @@ import { plain, plural, shorten } from "../text.js";
 /** Curves that the chart draws at once; more cannot be told apart. */
 const DRAWN = 5;
 const LIMIT = 40;
-const seconds = (at) => (typeof at === "number" ? at : Date.parse(at) / 1000);
-const NOTES = { accessed: "was in the prompt", reinforced: "was used, and is stronger", evicted: "left the buffer" };
-
-const isIn = (item) => item.in_buffer ?? item.curve.at(-1)?.[2] !== "evicted";
+const isIn = (item) => item.held;
 
 /** The strongest memories as one chart over the moments at which any of them was measured. */
 function Curves({ agent }) {
   const drawn = useMemo(() => {
     const items = [...agent.items].filter((item) => item.curve.length > 1).sort((a, b) => b.curve.length - a.curve.length || b.activation - a.activation).slice(0, DRAWN);
-    const x = [...new Set(items.flatMap((item) => item.curve.map(([at]) => seconds(at))))].sort((a, b) => a - b);
+    const x = [...new Set(items.flatMap((item) => item.curve.map(([at]) => at)))].sort((a, b) => a - b);
     const series = items.map((item) => {
-      const values = new Map(item.curve.map(([at, value]) => [seconds(at), value]));
+      const values = new Map(item.curve.map(([at, value]) => [at, value]));
       return { label: shorten(plain(item.text), 44), values: x.map((at) => values.get(at) ?? null) };
     });
     if (agent.threshold > 0) series.push({ label: "Threshold", values: x.map(() => agent.threshold), step: true });
@@ -29,18 +26,16 @@ function Curves({ agent }) {
   }, [agent]);
   if (!drawn) return null;
   return html`<${Card} title="How memories fade" aside=${`the ${Math.min(DRAWN, agent.items.length)} longest in the buffer`}>
-    <${Chart} ...${drawn} height=${260} label="Activation of memories over time" />
+    <${Chart} ...${drawn} height=${260} time=${false} unit="Interaction" label="Activation of memories, interaction by interaction" />
     <p class="note">Each message lets the activation fall; an answer that uses a memory raises it. Below the threshold it leaves the buffer, and stays in the history.</p><//>`;
 }
 
 function Row({ workspace, item, agent, span }) {
-  const points = item.curve.map(([at, value, note]) => [seconds(at), value, note]);
+  const points = item.curve.map(([at, value, used], index) => [at, value, used ? "reinforced" : !item.held && index === item.curve.length - 1 ? "evicted" : ""]);
   const inside = isIn(item);
-  const last = item.curve.at(-1)?.[2];
   return html`<li class=${`cognition-row ${inside ? "" : "left-buffer"}`}>
     <div class="cognition-what"><${ItemLink} workspace=${workspace} id=${item.id} text=${item.text} row=${true} />
-      <p class="note"><code>${item.id}</code> entered <${When} at=${item.entered} date=${true} />${item.fades_at && inside && html`, fades <${When} at=${item.fades_at} relative=${true} />`}
-        ${NOTES[last] && html` · ${NOTES[last]}`}</p></div>
+      <p class="note"><code>${item.id}</code> entered at interaction ${item.entered}${agent.times?.[item.entered] && html`, <${When} at=${agent.times[item.entered]} date=${true} />`}${inside && item.fades_at !== null && `; unused, it fades at ${item.fades_at}`}</p></div>
     <${Sparkline} points=${points} threshold=${agent.threshold} span=${span}
       label=${`Activation of ${item.id}: ${points.map(([, value]) => value.toFixed(2)).join(", ")}`} />
     <span class="cognition-now"><strong>${Number(item.activation).toFixed(2)}</strong><${Meter} value=${item.activation} tone=${inside ? "" : "off"} /></span>
@@ -51,7 +46,7 @@ function Row({ workspace, item, agent, span }) {
 function Agent({ workspace, agent }) {
   const [offset, setOffset] = useState(0);
   const items = useMemo(() => [...agent.items].sort((a, b) => Number(isIn(b)) - Number(isIn(a)) || b.activation - a.activation), [agent]);
-  const moments = items.flatMap((item) => [seconds(item.curve[0]?.[0]), seconds(item.curve.at(-1)?.[0])]).filter(Number.isFinite);
+  const moments = items.flatMap((item) => [item.curve[0]?.[0], item.curve.at(-1)?.[0]]).filter(Number.isFinite);
   const span = [Math.min(...moments), Math.max(...moments)];
   const inside = items.filter(isIn).length;
   return html`<section class="stack" aria-label=${plain(`Session ${agent.agent}`)}>

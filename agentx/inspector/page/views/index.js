@@ -5,6 +5,13 @@ export const VIEWS = {
   event: { title: "Event", under: "timeline", load: () => import("./event.js") },
   context: { title: "Context", nav: "Context", group: "Work", key: "c", load: () => import("./context.js") },
   search: { title: "Search", nav: "Search", group: "Work", key: "s", load: () => import("./search.js") },
+  memory: { title: "Memory", nav: "Memory", group: "Memory", key: "m", load: () => import("./memory.js") },
+  candidates: { title: "Candidates", nav: "Candidates", group: "Memory", key: "a", load: () => import("./candidates.js") },
+  problems: { title: "Problems", nav: "Problems", group: "Memory", key: "p", load: () => import("./problems.js") },
+  flows: { title: "Flows", nav: "Flows", group: "Memory", key: "f", load: () => import("./flows.js") },
+  runs: { title: "Runs", nav: "Runs", group: "Agents", key: "r", load: () => import("./runs.js") },
+  pipelines: { title: "Pipelines", nav: "Pipelines", group: "Agents", key: "l", load: () => import("./pipelines.js") },
+  cognition: { title: "Cognition", nav: "Cognition", group: "Agents", key: "o", load: () => import("./cognition.js") },
   file: { title: "File", under: "search", load: () => import("./file.js") },
 };
 

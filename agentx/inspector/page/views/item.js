@@ -7,12 +7,14 @@ import { html, useMemo } from "../lib.js";
 import { useFresh } from "../live.js";
 import { Actor, Badge, Card, Empty, EventLink, Facts, ItemLink, Loaded, Text, ViewHead, When } from "../parts.js";
 import { link } from "../router.js";
-import { plural } from "../text.js";
+import { plain, plural } from "../text.js";
 import { checkedTone, kindTitle, statusTone, words } from "../words.js";
 
 const LEVELS = {
   observe: "recorded", warn: "the agent is told", ask: "waits for you", deny: "denied", fix: "corrected, or denied",
 };
+
+const WRITTEN = { user: "Written by you.", compiled: "Compiled from its words." };
 
 function Checks({ checked, checks }) {
   if (!checked && !checks?.length) return null;
@@ -20,8 +22,9 @@ function Checks({ checked, checks }) {
     ${checks?.length > 0
       ? html`<ul class="rows">${checks.map((check, index) => html`<li key=${index} class="check-row">
           <div class="row"><${Text} text=${check.text} most=${600} /></div>
-          <div class="row-state">${check.enforced ? html`<${Badge} tone="good">enforced<//>` : html`<${Badge}>shown only<//>`}
-            ${check.level && html`<span class="note">what breaks it is ${LEVELS[check.level] ?? words(check.level)}</span>`}</div>
+          <div class="row-state">${check.enforced ? html`<${Badge} tone="good">enforced<//>` : html`<${Badge}>observed<//>`}
+            ${check.level && html`<span class="note">What breaks it is ${LEVELS[check.level] ?? words(check.level)}.${check.by && ` ${WRITTEN[check.by] ?? `Written by ${plain(check.by)}.`}`}</span>`}
+            ${check.doubt && html`<span class="note">In doubt: <${Text} text=${check.doubt} most=${300} /></span>`}</div>
         </li>`)}</ul>`
       : html`<p class="note">Shown only: agents read it in their context, and no code checks it. A check can be written in
           <code>agentx memory checks ID</code>.</p>`}
@@ -64,8 +67,8 @@ function Curves({ curve, item }) {
 function Links({ workspace, links }) {
   if (!links?.length) return null;
   return html`<${Card} title="Links"><ul class="rows">${links.map((one, index) => html`<li key=${index}><div class="row link-row">
-    <span class="note">${one.way === "from" ? "← " : "→ "}${words(one.how)}</span>
-    ${one.text ? html`<${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />` : html`<code><${Text} text=${one.id} most=${120} /></code>`}
+    <span class="note">${one.way === "in" ? "←" : "→"} ${words(one.how)}</span>
+    ${one.id ? html`<${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />` : html`<code><${Text} text=${one.text} most=${160} /></code>`}
   </div></li>`)}</ul><//>`;
 }
 
@@ -73,7 +76,8 @@ function Life({ workspace, life }) {
   if (!life?.length) return null;
   return html`<${Card} title="Its life"><ol class="life">${life.map((one, index) => html`<li key=${index}>
     <span class="life-when"><${When} at=${one.at} date=${true} /></span>
-    <span class="life-what"><${Text} text=${one.what} most=${400} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></span>
+    <span class="life-what"><${Text} text=${one.what} most=${400} /> <${EventLink} workspace=${workspace} seq=${one.seq} /> <${Actor} actor=${one.actor} />
+      ${one.why && html`<span class="note life-why"><${Text} text=${one.why} most=${400} /></span>`}</span>
   </li>`)}</ol><//>`;
 }
 
@@ -96,7 +100,8 @@ function pairsOf(data) {
     ["Trust", item.trust && words(item.trust)],
     ["Score", item.score !== undefined && Number(item.score).toFixed(2)],
     ["Strength", item.strength !== undefined && Number(item.strength).toFixed(2)],
-    ["Vitality now", data.vitality !== undefined && data.vitality !== null && `${Math.round(data.vitality * 100)}%`],
+    ["Vitality now", item.vitality !== undefined && `${Math.round(item.vitality * 100)}%`],
+    ["Ends by", data.ended_by && shown(data.ended_by)],
     ["Scope", scope && shown(scope)],
     ["Until", item.until && shown(item.until)],
     ["Worded by", item.worded_by && shown(item.worded_by)],
@@ -114,17 +119,17 @@ function Whole({ workspace, data, acts, reload }) {
   return html`<${ViewHead} title=${html`<span class="item-title"><${Text} text=${item.text} most=${2000} /></span>`}
       aside=${html`<${Actions} item=${item} may=${data.may} acts=${acts} seq=${data.seq ?? item.changed_seq} />`}>
       <span class="badges"><code>${item.id}</code> <span>${kindTitle(item.kind)}</span>
-        <${Badge} tone=${statusTone(item.status)}>${words(item.status)}<//>
+        <${Badge} tone=${statusTone(item.status)}>${words(item.ended || item.status)}<//>
         ${data.checked && html` <${Badge} tone=${checkedTone(data.checked)}>${data.checked}<//>`}
         ${item.pinned && html` <${Badge} tone="accent">pinned<//>`}</span>
     <//>
     <${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />
     <div class="columns wide-left">
       <div class="stack">
-        ${item.answers?.quote && html`<${Card} title="Answers the agent's sentence"><p><q><${Text} text=${item.answers.quote} most=${600} /></q></p><//>`}
+        ${data.answers?.quote && html`<${Card} title="What it answers"><p><${Quoted} sentence=${data.answers.sentence} quote=${data.answers.quote} /></p><p class="row-state"><${Actor} actor=${data.answers.actor} /><${EventLink} workspace=${workspace} seq=${data.answers.seq} /></p><//>`}
         <${Evidence} workspace=${workspace} evidence=${data.evidence} />
-        ${item.perhaps_ended_by?.length > 0 && html`<${Card} title="Perhaps ended" tone="warn">${item.perhaps_ended_by.map((one) => html`<p key=${one.seq}>
-          <${Quoted} quote=${one.quote} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></p>`)}<//>`}
+        ${data.perhaps_ended_by?.length > 0 && html`<${Card} title="Perhaps ended" tone="warn">${data.perhaps_ended_by.map((one) => html`<p key=${one.seq}>
+          <${Quoted} sentence=${one.sentence} quote=${one.quote} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></p>`)}<//>`}
         ${steps?.length > 0 && html`<${Card} title="Steps"><ol class="steps">${steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${400} /></li>`)}</ol><//>`}
         <${Checks} checked=${data.checked} checks=${data.checks} />
         <${Links} workspace=${workspace} links=${data.links} />

@@ -18,13 +18,13 @@ function Row({ workspace, item }) {
       <${Text} text=${item.text} most=${300} />
     </a>
     <div class="memory-meta">
-      <code>${item.id}</code><span>${kindTitle(item.kind)}</span>${item.trust && html`<span>from ${words(item.trust)}</span>`}
+      <code>${item.id}</code><span>${kindTitle(item.kind)}${item.sort && item.sort !== item.kind && ` (${words(item.sort)})`}</span>${item.trust && html`<span>from ${words(item.trust)}</span>`}
       ${item.at && html`<${When} at=${item.at} relative=${true} />`}
     </div>
     <div class="memory-state">
       ${item.pinned && html`<${Badge} tone="accent">pinned<//>`}
       ${item.checked && html`<${Badge} tone=${checkedTone(item.checked)}>${item.checked}<//>`}
-      <${Badge} tone=${statusTone(item.status)}>${words(item.status)}<//>
+      <${Badge} tone=${statusTone(item.status)}>${words(item.ended || item.status)}<//>
       ${item.kind === "rule" && html`<span class="score" title="Score, from 1 to 10"><${Meter} value=${item.score / 10} />${Number(item.score).toFixed(1)}</span>`}
     </div>
   </li>`;

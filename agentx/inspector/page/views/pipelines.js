@@ -18,8 +18,18 @@ const TONES = { proved: "good", failed: "bad", asks: "warn", not_passed: "warn",
 const URGENT = ["failed", "asks", "not_passed", "running", "again", "waiting", "proved", "left-out"];
 const STALE = { stale: "out of date", after: "after a step that is out of date", changed: "its file was changed since" };
 const stepStatus = (step) => (MARKS[step.status] ? step.status : "waiting");
-const stageOf = (step) => step.stage || String(step.id).replace(/\[.*$/s, "");
-const itemOf = (step) => step.item ?? (String(step.id).match(/\[(.*)\]$/s)?.[1] ?? "");
+const stageOf = (step) => String(step.id).replace(/\[.*$/s, "");
+
+/** Steps as the view draws them: `stale` is a word, and a need of a loop is one of all its steps. */
+function read(data) {
+  const loops = new Map();
+  for (const step of data.steps) if (step.loop) loops.set(step.loop, [...(loops.get(step.loop) ?? []), step.id]);
+  return data.steps.map((step) => ({
+    ...step,
+    stale: step.stale === true ? (String(step.why).startsWith("after ") ? "after" : "stale") : step.stale || "",
+    needs: (step.needs ?? []).flatMap((need) => loops.get(need) ?? [need]),
+  }));
+}
 
 const STAGE_WIDTH = 232;
 const CELL = 20;
@@ -45,7 +55,7 @@ function stagesOf(steps) {
   const stages = new Map();
   for (const step of steps) {
     const id = stageOf(step);
-    if (!stages.has(id)) stages.set(id, { id, steps: [], title: step.title, role: step.role, by: step.by, loop: step.loop });
+    if (!stages.has(id)) stages.set(id, { id, steps: [], role: step.role, by: step.by, loop: step.loop });
     stages.get(id).steps.push(step);
   }
   for (const stage of stages.values()) {
@@ -97,7 +107,7 @@ const staleWords = (stage) => [
 function StageBox({ box, stage, chosen, onChoose }) {
   const stale = stage.stale + stage.after > 0;
   const count = `${stage.proved} / ${stage.steps.length}`;
-  const by = [stage.title || stage.role, stage.by && stage.by !== "model" ? stage.by : ""].filter(Boolean).join(" · ");
+  const by = [stage.role, stage.by && stage.by !== "model" ? stage.by : ""].filter(Boolean).join(" · ");
   const told = `${stage.id}: ${by}. ${stage.proved} of ${plural(stage.steps.length, "step")} proved.${stale ? ` ${staleWords(stage)}.` : ""}${stage.status !== "proved" ? ` ${MARKS[stage.status][0]}.` : ""}`;
   const many = stage.steps.length > 1;
   return html`<${Box} box=${box} id=${stage.id} told=${told} chosen=${chosen} onChoose=${onChoose} status=${stage.status}
@@ -148,12 +158,14 @@ function framesOf(nodes, placed, loops) {
     return crossed ? null : { loop, left, right, top, foot };
   }).filter(Boolean);
 }
+/** The loops of a pipeline, named as its file names them. */
+const loopsOf = (data) => [...new Set(data.steps.filter((step) => step.loop).map((step) => loopName(step.loop)))].map((name) => ({ name, ...(data.loops ?? []).find((loop) => loop.name === name) }));
 const loopName = (loop) => String(loop).replace(/\[.*$/s, "");
 
 function Graph({ data, by, chosen, onChoose }) {
   const { nodes, edges } = useMemo(() => graphOf(data.steps, by), [data, by]);
   const laid = useMemo(() => arrange(nodes, edges), [nodes, edges]);
-  const frames = by === "stage" ? framesOf(nodes, laid.nodes, data.loops ?? []) : [];
+  const frames = by === "stage" ? framesOf(nodes, laid.nodes, loopsOf(data)) : [];
   const pad = 24;
   const side = laid.lines.some((line) => line.back) || frames.length ? 48 : pad;
   const [wide, high] = [laid.width + pad + side, laid.height + 2 * pad];
@@ -191,7 +203,7 @@ function Chosen({ workspace, data, by, chosen, onClose }) {
   const needs = [...new Set(steps.flatMap((step) => step.needs ?? []).map((need) => (by === "stage" ? need.replace(/\[.*$/s, "") : need)))].filter((need) => need !== chosen);
   return html`<${Card} title=${shorten(plain(chosen), 60)} aside=${html`<button class="quiet" onClick=${onClose}>Close</button>`}>
     <div class="chosen-facts"><${Facts} pairs=${[
-      ["Role", html`<${Text} text=${one.title || one.role} most=${100} />`], ["Played by", one.by], ["Loop", one.loop && html`<${Text} text=${loopName(one.loop)} most=${60} />`],
+      ["Role", html`<${Text} text=${one.role} most=${100} />`], ["Played by", one.by], ["Loop", one.loop && html`<${Text} text=${loopName(one.loop)} most=${60} />`],
       ["Waits for", needs.length > 0 && html`<${Text} text=${needs.slice(0, 8).join(", ")} most=${200} />`],
     ]} /></div>
     <ul class="rows">${[...steps].sort((a, b) => order(a) - order(b)).slice(0, 200).map((step) => html`<${Step} key=${step.id} workspace=${workspace} step=${step} />`)}</ul>
@@ -216,7 +228,8 @@ function Pipeline({ workspace, name, query, others }) {
   const found = useGet([workspace, "pipelines", name]);
   const state = useFresh(workspace, found.reload);
   const [chosen, setChosen] = useState("");
-  return html`<${Loaded} from=${found} lines=${10}>${(data) => {
+  return html`<${Loaded} from=${found} lines=${10}>${(given) => {
+    const data = { ...given, steps: read(given) };
     const by = query.by === "step" || query.by === "stage" ? query.by : data.steps.length > FEW_STEPS ? "stage" : "step";
     const stale = data.steps.filter((step) => step.stale === "stale" || step.stale === "changed");
     const after = data.steps.filter((step) => step.stale === "after").length;
@@ -227,7 +240,7 @@ function Pipeline({ workspace, name, query, others }) {
         <span class="badges"><code><${Text} text=${data.name} most=${60} /></code> <${Badge} tone=${outcomeTone(data.status)}>${outcomeWords(data.status) || "not started"}<//>
           <span>${proved} of ${plural(data.steps.length, "step")} proved</span>
           ${data.dispatches > 0 && html`<span>${plural(data.dispatches, "dispatch", "dispatches")}</span>`}
-          ${data.tokens > 0 && html`<span>${number(data.tokens)} tokens</span>`}${data.cost > 0 && html`<span>$${data.cost.toFixed(4)}</span>`}
+          ${data.tokens > 0 && html`<span>${number(data.tokens)} tokens</span>`}${data.cost_usd > 0 && html`<span>$${data.cost_usd.toFixed(4)}</span>`}
           ${state === "live" && html`<span class="live"><span aria-hidden="true">●</span> live</span>`}</span><//>
       ${stale.length > 0 && html`<div class="act-result warn" role="status" data-stale-summary="true">
         <p><strong>${plural(stale.length, "step")} out of date</strong>${after > 0 && `, ${number(after)} after such steps that may come out the same`}.

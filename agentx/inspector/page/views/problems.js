@@ -25,10 +25,10 @@ function Open({ workspace, one, acts, reload }) {
       ${where && html`<code><${Text} text=${where} most=${200} /></code>`}
       <span>failed ${plural(one.times ?? 1, "time")}</span>
       <span>since <${When} at=${one.opened?.at} date=${true} /> <${EventLink} workspace=${workspace} seq=${one.opened?.seq} /></span>
-      ${one.last?.seq && one.last.seq !== one.opened?.seq && html`<span>last in <${EventLink} workspace=${workspace} seq=${one.last.seq} /></span>`}</p>
+      ${one.last_seq > 0 && html`<span>last in <${EventLink} workspace=${workspace} seq=${one.last_seq} /></span>`}</p>
     ${one.excerpt && html`<${Text} text=${one.excerpt} block=${true} />`}
     ${one.command && html`<p class="note">Found by <code><${Text} text=${one.command} most=${300} /></code>; it closes when a run shows that it passes.</p>`}
-    <${Actions} item=${{ id: one.id, text: one.text }} may=${one.may ?? ["resolve"]} acts=${acts} seq=${one.changed_seq ?? one.last?.seq ?? one.opened?.seq} />
+    <${Actions} item=${{ id: one.id, text: one.text }} may=${one.may} only=${["resolve", "retire"]} acts=${acts} seq=${one.changed_seq} />
     ${acts.result?.id === one.id && html`<${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />`}
   </li>`;
 }
@@ -39,7 +39,7 @@ function Closed({ workspace, closed }) {
       <thead><tr><th scope="col">Problem</th><th scope="col">Closed by</th><th scope="col">When</th><th scope="col" class="num">Open for</th><th scope="col" class="num">Failed</th></tr></thead>
       <tbody>${closed.slice(0, CLOSED).map((one) => html`<tr key=${one.id}>
         <td><${ItemLink} workspace=${workspace} id=${one.id} text=${one.check || one.text} row=${true} /></td>
-        <td><${Text} text=${one.closed?.by} most=${200} /> <${EventLink} workspace=${workspace} seq=${one.closed?.seq} /></td>
+        <td>${one.outcome && html`<${Badge} tone=${one.outcome === "passed" ? "good" : ""}>${one.outcome}<//> `}<${Text} text=${one.closed?.by} most=${200} /> <${EventLink} workspace=${workspace} seq=${one.closed?.by_seq || one.closed?.seq} /></td>
         <td><${When} at=${one.closed?.at} date=${true} /></td>
         <td class="num">${openFor(one)}</td><td class="num">${number(one.times ?? 1)}×</td></tr>`)}</tbody>
     </table></div>

@@ -10,7 +10,7 @@ import { outcomeTone, outcomeWords } from "../words.js";
 
 const LIMIT = 50;
 
-const outcomeOf = (run) => run.ended?.outcome ?? "RUNNING";
+const outcomeOf = (run) => run.ended?.outcome ?? run.status ?? "RUNNING";
 /** US dollars, with as many digits as a small sum needs. */
 const dollars = (cost) => (cost ? `$${cost < 0.1 ? cost.toFixed(4) : cost.toFixed(2)}` : "–");
 
@@ -20,7 +20,7 @@ function Row({ workspace, run, longest }) {
     <a class="run-task" href=${link(workspace, "runs", run.id)} data-row="true"><${Text} text=${run.task || "(no task)"} most=${200} /></a>
     <div class="run-meta"><code><${Text} text=${run.id} most=${40} /></code><span><${Text} text=${run.agent} most=${40} /></span>
       <${When} at=${run.started?.at} date=${true} />
-      ${run.directed && html`<${Badge} title=${plain(run.directed.why)}>directed<//>`}</div>
+      ${run.directed && html`<${Badge} title=${plain(run.directed.reason)}>directed<//>`}</div>
     <div class="run-state"><${Badge} tone=${outcomeTone(outcome)}>${outcomeWords(outcome)}<//></div>
     <dl class="run-figures"><div><dt>Steps</dt><dd>${number(run.steps)}</dd></div>
       <div><dt>Tokens</dt><dd>${run.tokens ? short((run.tokens.in ?? 0) + (run.tokens.out ?? 0)) : "–"}</dd></div>
@@ -68,10 +68,12 @@ function RunList({ workspace }) {
 function Directive({ workspace, one }) {
   const part = (name, text) => text && html`<div class="directive-part"><h3>${name}</h3><p><${Text} text=${text} most=${3000} /></p></div>`;
   return html`<${Card} title="What the director said" aside=${html`<${EventLink} workspace=${workspace} seq=${one.seq} />`}>
-    ${part("Asked because", one.why)}${part("What it saw", one.summary)}${part("Strategy", one.strategy)}${part("Doubts", one.reflection)}
+    ${part("Asked because", one.reason)}${part("It failed", one.error)}${part("What it saw", one.summary)}${part("Strategy", one.strategy)}${part("Doubts", one.reflection)}
     ${one.prompt && html`<details class="prompt"><summary>The prompt that it wrote</summary><${Text} text=${one.prompt} block=${true} /></details>`}
   <//>`;
 }
+
+const STEP = { AgentMessageSent: "answer", AgentThoughtProcess: "thought" };
 
 /** The steps one below the other, each with a bar that begins when it began. */
 function Steps({ workspace, steps, whole }) {
@@ -82,10 +84,10 @@ function Steps({ workspace, steps, whole }) {
     from += took;
     return html`<li key=${step.seq} class=${step.ok === false ? "bad" : ""}>
       <span class="step-number">${index + 1}</span>
-      <span class="step-what"><strong><${Text} text=${step.tool || "answer"} most=${60} /></strong> <${EventLink} workspace=${workspace} seq=${step.seq} text=${step.text} row=${true} /></span>
-      <span class="step-state">${step.ok === false ? html`<${Badge} tone="bad">failed<//>` : null}</span>
-      <span class="step-took">${duration(step.duration_s)}</span>
-      <${DurationBar} from=${whole ? start / whole : 0} share=${whole ? took / whole : 0} tone=${step.ok === false ? "bad" : ""} />
+      <span class="step-what"><strong><${Text} text=${step.tool || STEP[step.type] || step.type} most=${60} /></strong> <${EventLink} workspace=${workspace} seq=${step.seq} text=${step.text} row=${true} /></span>
+      <span class="step-state">${step.ok === false ? html`<${Badge} tone="bad">${outcomeWords(step.status)}<//>` : null}</span>
+      <span class="step-took">${step.tool ? duration(step.duration_s) : ""}</span>
+      ${step.tool && html`<${DurationBar} from=${whole ? start / whole : 0} share=${whole ? took / whole : 0} tone=${step.ok === false ? "bad" : ""} />`}
     </li>`;
   })}</ol>`;
 }
@@ -96,10 +98,10 @@ function OneRun({ workspace, id }) {
   return html`<p class="back"><a href=${link(workspace, "runs")}>← Runs</a></p>
     <${Loaded} from=${found}>${(run) => {
       const outcome = outcomeOf(run);
-      const steps = run.steps_list ?? (Array.isArray(run.steps) ? run.steps : []);
+      const { steps } = run;
       const whole = steps.reduce((sum, step) => sum + (step.duration_s ?? 0), 0);
       const tools = Object.entries(run.tools ?? {}).sort(([, a], [, b]) => b - a);
-      const directives = run.directives?.length ? run.directives : run.directed ? [run.directed] : [];
+      const directives = [run.directed, ...run.directives].filter((one, index, all) => one && all.findIndex((other) => other?.seq === one.seq) === index);
       return html`<${ViewHead} title=${html`<${Text} text=${run.task || "(no task)"} most=${1000} />`}>
           <span class="badges"><code><${Text} text=${run.id} most=${40} /></code> <span><${Text} text=${run.agent} most=${40} /></span>
             <${Badge} tone=${outcomeTone(outcome)}>${outcomeWords(outcome)}<//></span><//>
@@ -115,10 +117,10 @@ function OneRun({ workspace, id }) {
               ["Ended", run.ended && html`<${When} at=${run.ended.at} date=${true} /> <${EventLink} workspace=${workspace} seq=${run.ended.seq} />`],
               ["Duration", duration(run.duration_s)],
               ["Tokens in", run.tokens && number(run.tokens.in)], ["Tokens out", run.tokens && number(run.tokens.out)],
-              ["Cost", dollars(run.cost)], ["Model", run.model && html`<${Text} text=${run.model} most=${100} />`],
+              ["Cost", dollars(run.cost)], ["Model", run.model && html`<${Text} text=${run.model} most=${100} />`], ["Schedule", run.schedule && html`<${Text} text=${run.schedule} most=${80} />`],
             ]} /><//>
-            ${(run.summary || run.reason) && html`<${Card} title="How it ended">
-              ${run.summary && html`<p><${Text} text=${run.summary} most=${3000} /></p>`}${run.reason && html`<p class="note"><${Text} text=${run.reason} most=${2000} /></p>`}<//>`}
+            ${(run.summary || run.ended?.reason) && html`<${Card} title="How it ended">
+              ${run.summary && html`<p><${Text} text=${run.summary} most=${3000} /></p>`}${run.ended?.reason && html`<p class="note"><${Text} text=${run.ended.reason} most=${2000} /></p>`}<//>`}
             ${tools.length > 0 && html`<${Card} title="Tools"><ul class="rows tools">${tools.map(([name, count]) => html`<li key=${name}><div class="row"><code><${Text} text=${name} most=${80} /></code> <span class="note">${count}×</span></div></li>`)}</ul><//>`}
           </div>
         </div>`;
