@@ -17,7 +17,7 @@ export function colour(name) {
 const TOKENS = ["--accent", "--ink-2", "--c1", "--c6", "--c4"];
 
 /**
- * Curves over time. `x`: seconds since 1970, or with `time` off any numbers, counted in `unit`; `series`: [{label, values, step}] with one value (or null) per x;
+ * Curves over time. `x`: seconds since 1970, or with `time` off any numbers, counted in `unit`; `series`: [{label, values, step, token, dash}] with one value (or null) per x;
  * `label` says what the chart shows; `y`: [low, high] or nothing.
  */
 export function Chart({ x, series, label, y, height = 220, digits = 2, time = true, unit = "Moment" }) {
@@ -43,9 +43,9 @@ export function Chart({ x, series, label, y, height = 220, digits = 2, time = tr
       cursor: { points: { size: 6 } },
       scales: { x: { time }, ...(y ? { y: { range: () => y } } : {}) },
       axes: [axis, { ...axis, size: 48 }],
-      series: [{}, ...series.map((one, index) => ({
-        label: plain(one.label), stroke: colour(TOKENS[index % TOKENS.length]), width: 2,
-        dash: index >= TOKENS.length ? [6, 4] : undefined, spanGaps: true, points: { show: x.length < 40 },
+      series: [{ label: unit }, ...series.map((one, index) => ({
+        label: plain(one.label), stroke: colour(one.token ?? TOKENS[index % TOKENS.length]), width: 2,
+        dash: one.dash || index >= TOKENS.length ? [6, 4] : undefined, spanGaps: true, points: { show: x.length < 40 && !one.dash },
         ...(one.step ? { paths: stepped } : {}),
       }))],
     }, [x, ...series.map((one) => one.values)], box);

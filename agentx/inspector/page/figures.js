@@ -14,7 +14,7 @@ export function Meter({ value, tone = "" }) {
 /** A share with its confidence interval: a line from `low` to `high`, and a dot at `mean`. */
 export function Interval({ low, mean, high, label, tone = "" }) {
   const x = (value) => 6 + clamp(value, 0, 1) * 188;
-  return html`<svg class=${`interval ${tone}`} viewBox="0 0 200 16" role="img" aria-label=${plain(label)}>
+  return html`<svg class=${`interval ${tone}`} viewBox="0 0 200 16" preserveAspectRatio="xMinYMid meet" role="img" aria-label=${plain(label)}>
     <line class="rail" x1="6" x2="194" y1="8" y2="8" /><line class="span" x1=${x(low)} x2=${x(high)} y1="8" y2="8" />
     <circle class="dot" cx=${x(mean)} cy="8" r="5" />
   </svg>`;
@@ -43,6 +43,12 @@ export function Sparkline({ points, threshold, span, label }) {
       ? html`<path class="left" d=${`M${x(end[0]) - 3},${y(end[1]) - 3}l6,6m0,-6l-6,6`} />`
       : html`<circle class="end" cx=${x(end[0])} cy=${y(end[1])} r="2.6" />`)}
   </svg>`;
+}
+
+/** Text in which what stands between backticks is code. */
+export function Ticked({ text }) {
+  const parts = String(text ?? "").split(/`([^`]+)`/);
+  return html`<span class="text">${parts.map((part, index) => (index % 2 ? html`<code key=${index}>${visible(part)}</code>` : visible(part)))}</span>`;
 }
 
 /** A sentence with the words that matter marked; what is not found in it is quoted before it. */

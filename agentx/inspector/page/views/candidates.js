@@ -1,7 +1,7 @@
 // Candidates: sentences that may be meant to last. One key settles each, and the next one is asked about.
 import { useGet } from "../api.js";
 import { useActs } from "../actions.js";
-import { Quoted } from "../figures.js";
+import { Quoted, Ticked } from "../figures.js";
 import { keysOn } from "../keys.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { useFresh } from "../live.js";
@@ -51,7 +51,7 @@ function Candidate({ workspace, one, done, error, busy, decide, undo, onReload, 
       <p class="candidate-text"><${Text} text=${one.text} most=${800} /></p>
       ${one.same_as && html`<p class="note"><code>${one.same_as.id}</code>: <${ItemLink} workspace=${workspace} id=${one.same_as.id} text=${one.same_as.text} /></p>`}
       ${one.file && html`<p class="note">Proposed by <code><${Text} text=${one.file} most=${200} /></code></p>`}
-      ${one.steps?.length > 0 && html`<ol class="steps">${one.steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${300} /></li>`)}</ol>`}
+      ${one.steps?.length > 0 && html`<ol class="steps">${one.steps.map((step, index) => html`<li key=${index}><${Ticked} text=${step} /></li>`)}</ol>`}
       ${one.answers && html`<p class="note">It answers: <q><${Text} text=${one.answers} most=${400} /></q></p>`}
       <${Evidence} workspace=${workspace} one=${one} />
       ${one.why && html`<p class="note"><${Text} text=${one.why} most=${400} /></p>`}

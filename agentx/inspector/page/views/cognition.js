@@ -15,17 +15,22 @@ const isIn = (item) => item.held;
 /** The strongest memories as one chart over the moments at which any of them was measured. */
 function Curves({ agent }) {
   const drawn = useMemo(() => {
-    const items = [...agent.items].filter((item) => item.curve.length > 1).sort((a, b) => b.curve.length - a.curve.length || b.activation - a.activation).slice(0, DRAWN);
+    const used = (item) => item.curve.filter(([, , again]) => again).length;
+    const seen = new Set();
+    // Memories of one message fade alike: one curve of each shape is enough.
+    const items = [...agent.items].filter((item) => item.curve.length > 1)
+      .sort((a, b) => used(b) - used(a) || b.curve.length - a.curve.length || b.activation - a.activation)
+      .filter((item) => !seen.has(JSON.stringify(item.curve)) && seen.add(JSON.stringify(item.curve))).slice(0, DRAWN);
     const x = [...new Set(items.flatMap((item) => item.curve.map(([at]) => at)))].sort((a, b) => a - b);
     const series = items.map((item) => {
       const values = new Map(item.curve.map(([at, value]) => [at, value]));
       return { label: shorten(plain(item.text), 44), values: x.map((at) => values.get(at) ?? null) };
     });
-    if (agent.threshold > 0) series.push({ label: "Threshold", values: x.map(() => agent.threshold), step: true });
+    if (agent.threshold > 0) series.push({ label: "Threshold", values: x.map(() => agent.threshold), token: "--warn", dash: true });
     return items.length ? { x, series, y: [0, 1] } : null;
   }, [agent]);
   if (!drawn) return null;
-  return html`<${Card} title="How memories fade" aside=${`the ${Math.min(DRAWN, agent.items.length)} longest in the buffer`}>
+  return html`<${Card} title="How memories fade" aside=${`the ${Math.min(DRAWN, agent.items.length)} most used`}>
     <${Chart} ...${drawn} height=${260} time=${false} unit="Interaction" label="Activation of memories, interaction by interaction" />
     <p class="note">Each message lets the activation fall; an answer that uses a memory raises it. Below the threshold it leaves the buffer, and stays in the history.</p><//>`;
 }

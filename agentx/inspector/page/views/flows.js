@@ -1,6 +1,6 @@
 // Flows: procedures for tasks that come back, and how often they worked.
 import { useGet } from "../api.js";
-import { Interval } from "../figures.js";
+import { Interval, Ticked } from "../figures.js";
 import { html } from "../lib.js";
 import { useFresh } from "../live.js";
 import { Badge, Empty, EventLink, ItemLink, Loaded, Text, ViewHead, When } from "../parts.js";
@@ -24,18 +24,17 @@ function Runs({ workspace, runs }) {
 }
 
 function Flow({ workspace, flow, advice }) {
-  const used = Number(flow.used) || 0;
-  const { low, mean, high } = flow.rate;
+  const { low, mean, high, tries: used } = flow.rate;
   const how = flow.standing || (used ? "" : "unused");
   return html`<li class="card flow">
     <header class="card-head"><h2><${ItemLink} workspace=${workspace} id=${flow.id} text=${flow.text} row=${true} /></h2>
       <span class="badges">${flow.status !== "active" && html`<${Badge} tone=${statusTone(flow.status)}>${words(flow.status)}<//>`}
         ${how && html`<${Badge} tone=${outcomeTone(how)}>${how}<//>`}</span></header>
     <div class="flow-body">
-      <div><ol class="steps">${flow.steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${400} /></li>`)}</ol></div>
+      <div><ol class="steps">${flow.steps.map((step, index) => html`<li key=${index}><${Ticked} text=${step} /></li>`)}</ol></div>
       <div class="stack tight">
         <div>${used > 0
-          ? html`<p class="rate"><strong>${percent(mean)}</strong> <span class="note"><${Text} text=${flow.told || `${flow.held} of ${used} held`} most=${200} /></span></p>
+          ? html`<p class="rate"><strong>${percent(mean)}</strong> <span class="note"><${Text} text=${flow.told.replace(/^\d+% /, "")} most=${200} /></span></p>
             <${Interval} low=${low} mean=${mean} high=${high} tone=${outcomeTone(how)}
               label=${`Worked in ${percent(mean)} of ${used} runs; between ${percent(low)} and ${percent(high)} at 95% confidence`} />`
           : html`<p class="note">Nobody has followed it yet: a run counts when its task calls for the flow and its calls show at least half of the steps.</p>`}</div>

@@ -2,7 +2,7 @@
 import { useGet } from "../api.js";
 import { ActResult, Actions, useActs } from "../actions.js";
 import { Chart } from "../chart.js";
-import { Quoted } from "../figures.js";
+import { Quoted, Ticked } from "../figures.js";
 import { html, useMemo } from "../lib.js";
 import { useFresh } from "../live.js";
 import { Actor, Badge, Card, Empty, EventLink, Facts, ItemLink, Loaded, Text, ViewHead, When } from "../parts.js";
@@ -26,8 +26,8 @@ function Checks({ checked, checks }) {
             ${check.level && html`<span class="note">What breaks it is ${LEVELS[check.level] ?? words(check.level)}.${check.by && ` ${WRITTEN[check.by] ?? `Written by ${plain(check.by)}.`}`}</span>`}
             ${check.doubt && html`<span class="note">In doubt: <${Text} text=${check.doubt} most=${300} /></span>`}</div>
         </li>`)}</ul>`
-      : html`<p class="note">Shown only: agents read it in their context, and no code checks it. A check can be written in
-          <code>agentx memory checks ID</code>.</p>`}
+      : html`<p class="note">Shown only: agents read it in their context, and no code checks it.${" "}
+          <code>agentx memory checks --help</code> tells how a check is written.</p>`}
   <//>`;
 }
 
@@ -59,14 +59,28 @@ function Curves({ curve, item }) {
   return html`<${Card} title="Score and strength" aside=${changes > 0 ? plural(changes, "change") : "unchanged"}>
     <${Chart} ...${drawn} height=${190} label=${`Score and strength of ${item.id} over time`} />
     <p class="note">The score says how much it matters, from 1 to 10; the strength how slowly it fades.</p>
-    ${changes > 0 && html`<ol class="whys">${curve.slice(1).slice(-8).reverse().map((one) => html`<li key=${one.seq}>
-      <${When} at=${one.at} date=${true} /> <span><strong>${Number(one.score).toFixed(2)}</strong> ${one.why && html`<${Text} text=${one.why} most=${300} />`}</span></li>`)}</ol>`}
   <//>`;
 }
 
+/** How the item fades while it is not used: its vitality between its changes. */
+function Fading({ fading, item }) {
+  const drawn = useMemo(() => {
+    const points = (fading ?? []).map(([at, value]) => [Date.parse(at) / 1000, value]).filter(([at]) => Number.isFinite(at));
+    if (points.length < 2 || points.every(([, value]) => value === points[0][1])) return null;
+    return { x: points.map(([at]) => at), series: [{ label: "Vitality", values: points.map(([, value]) => value) }], y: [0, 1] };
+  }, [fading]);
+  if (!drawn) return null;
+  return html`<${Card} title="How it fades" aside=${`${Math.round(drawn.series[0].values.at(-1) * 100)}% now`}>
+    <${Chart} ...${drawn} height=${170} label=${`Vitality of ${item.id} over time, from 0 to 1`} />
+    <p class="note">It falls while the item is not used, and rises with each use.</p><//>`;
+}
+
 function Links({ workspace, links }) {
-  if (!links?.length) return null;
-  return html`<${Card} title="Links"><ul class="rows">${links.map((one, index) => html`<li key=${index}><div class="row link-row">
+  // A link that both ends keep is shown once, as this item keeps it.
+  const own = new Set((links ?? []).filter((one) => one.way !== "in").map((one) => one.id));
+  const shown = (links ?? []).filter((one) => one.way !== "in" || !own.has(one.id));
+  if (!shown.length) return null;
+  return html`<${Card} title="Links"><ul class="rows">${shown.map((one, index) => html`<li key=${index}><div class="row link-row">
     <span class="note">${one.way === "in" ? "←" : "→"} ${words(one.how)}</span>
     ${one.id ? html`<${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />` : html`<code><${Text} text=${one.text} most=${160} /></code>`}
   </div></li>`)}</ul><//>`;
@@ -130,12 +144,13 @@ function Whole({ workspace, data, acts, reload }) {
         <${Evidence} workspace=${workspace} evidence=${data.evidence} />
         ${data.perhaps_ended_by?.length > 0 && html`<${Card} title="Perhaps ended" tone="warn">${data.perhaps_ended_by.map((one) => html`<p key=${one.seq}>
           <${Quoted} sentence=${one.sentence} quote=${one.quote} /> <${EventLink} workspace=${workspace} seq=${one.seq} /></p>`)}<//>`}
-        ${steps?.length > 0 && html`<${Card} title="Steps"><ol class="steps">${steps.map((step, index) => html`<li key=${index}><${Text} text=${step} most=${400} /></li>`)}</ol><//>`}
+        ${steps?.length > 0 && html`<${Card} title="Steps"><ol class="steps">${steps.map((step, index) => html`<li key=${index}><${Ticked} text=${step} /></li>`)}</ol><//>`}
         <${Checks} checked=${data.checked} checks=${data.checks} />
         <${Links} workspace=${workspace} links=${data.links} />
       </div>
       <div class="stack">
         <${Curves} curve=${data.curve} item=${item} />
+        <${Fading} fading=${data.fading} item=${item} />
         <${Card} title="What it is"><${Facts} pairs=${pairsOf(data)} /><//>
         <${Life} workspace=${workspace} life=${data.life} />
       </div>

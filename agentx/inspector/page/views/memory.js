@@ -13,7 +13,7 @@ const LIMIT = 50;
 
 /** A row: the sentence, then what it is; on the right its state. */
 function Row({ workspace, item }) {
-  return html`<li class=${`memory-row ${item.status}`}>
+  return html`<li class=${`memory-row is-${item.status}`}>
     <a class="memory-main" href=${link(workspace, "memory", item.id)} data-row="true">
       <${Text} text=${item.text} most=${300} />
     </a>

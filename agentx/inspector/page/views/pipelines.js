@@ -17,6 +17,7 @@ const TONES = { proved: "good", failed: "bad", asks: "warn", not_passed: "warn",
 /** The statuses, the most urgent first: a stage is drawn as its most urgent step. */
 const URGENT = ["failed", "asks", "not_passed", "running", "again", "waiting", "proved", "left-out"];
 const STALE = { stale: "out of date", after: "after a step that is out of date", changed: "its file was changed since" };
+const SHORT = { stale: "out of date", after: "after such", changed: "changed" };
 const stepStatus = (step) => (MARKS[step.status] ? step.status : "waiting");
 const stageOf = (step) => String(step.id).replace(/\[.*$/s, "");
 
@@ -31,7 +32,8 @@ function read(data) {
   }));
 }
 
-const STAGE_WIDTH = 232;
+const STAGE_WIDTH = 244;
+const STEP_WIDTH = 216;
 const CELL = 20;
 const CELLS_A_ROW = 9;
 const MOST_CELLS = 54;
@@ -80,7 +82,7 @@ function graphOf(steps, by) {
       if (from !== to) edges.set(`${from}\u0000${to}`, [from, to]);
     }
   }
-  if (by !== "stage") return { nodes: steps.map((step) => ({ id: step.id, width: 184, height: 40, step })), edges: [...edges.values()] };
+  if (by !== "stage") return { nodes: steps.map((step) => ({ id: step.id, width: STEP_WIDTH, height: 46, step })), edges: [...edges.values()] };
   const nodes = stagesOf(steps).map((stage) => {
     const rows = stage.steps.length > 1 ? Math.ceil(Math.min(stage.steps.length, MOST_CELLS) / CELLS_A_ROW) : 0;
     return { id: stage.id, width: STAGE_WIDTH, height: 60 + rows * (CELL + 4) + (rows ? 6 : 0) + (stage.stale + stage.after > 0 ? 20 : 0), stage };
@@ -101,7 +103,7 @@ function Cells({ steps, x, y }) {
 }
 
 const staleWords = (stage) => [
-  stage.stale && `${plural(stage.stale, "step")} out of date`, stage.after && `${number(stage.after)} after such`,
+  stage.stale && `${number(stage.stale)} out of date`, stage.after && `${number(stage.after)} after such`,
 ].filter(Boolean).join(", ");
 
 function StageBox({ box, stage, chosen, onChoose }) {
@@ -124,8 +126,9 @@ function StepBox({ box, step, chosen, onChoose }) {
   const status = stepStatus(step);
   const told = `${step.id}: ${MARKS[status][0]}${step.stale ? `, ${STALE[step.stale]}` : ""}`;
   return html`<${Box} box=${box} id=${step.id} told=${told} chosen=${chosen} onChoose=${onChoose} status=${status} stale=${step.stale}>
-    <text class="name small" x=${box.x + 16} y=${box.y + 18}>${fit(step.id, 160, "600 12px system-ui, sans-serif")}</text>
-    <text class=${step.stale ? "stale" : "soft"} x=${box.x + 16} y=${box.y + 33}>${fit(step.stale ? `↻ ${STALE[step.stale]}` : MARKS[status][0], 160, "600 12px system-ui, sans-serif")}</text>
+    <text class="name small" x=${box.x + 18} y=${box.y + 20}>${fit(stageOf(step), 96, "600 13px system-ui, sans-serif")}</text>
+    <text class=${step.stale ? "stale" : "soft"} x=${box.x + box.width - 12} y=${box.y + 20} text-anchor="end">${fit(step.stale ? `↻ ${SHORT[step.stale]}` : MARKS[status][0], 88, "600 12px system-ui, sans-serif")}</text>
+    <text class="soft" x=${box.x + 18} y=${box.y + 36}>${fit(step.item || step.role, STEP_WIDTH - 32, "12px system-ui, sans-serif")}</text>
   <//>`;
 }
 
@@ -149,7 +152,7 @@ function framesOf(nodes, placed, loops) {
     if (!inside.length) return null;
     const left = Math.min(...inside.map((box) => box.x)) - 14;
     const right = Math.max(...inside.map((box) => box.x + box.width)) + 40;
-    const top = Math.min(...inside.map((box) => box.y)) - 14;
+    const top = Math.min(...inside.map((box) => box.y)) - 28;
     const foot = Math.max(...inside.map((box) => box.y + box.height)) + 14;
     const crossed = nodes.some((node) => {
       const box = placed[node.id];
@@ -166,14 +169,14 @@ function Graph({ data, by, chosen, onChoose }) {
   const { nodes, edges } = useMemo(() => graphOf(data.steps, by), [data, by]);
   const laid = useMemo(() => arrange(nodes, edges), [nodes, edges]);
   const frames = by === "stage" ? framesOf(nodes, laid.nodes, loopsOf(data)) : [];
-  const pad = 24;
+  const pad = 32;
   const side = laid.lines.some((line) => line.back) || frames.length ? 48 : pad;
   const [wide, high] = [laid.width + pad + side, laid.height + 2 * pad];
   return html`<div class="graph" tabindex="0" role="region" aria-label="Graph of the pipeline; the table below it says the same">
     <svg width=${wide} height=${high} viewBox=${`${-pad} ${-pad} ${wide} ${high}`} aria-label=${plain(`Pipeline ${data.title || data.name}`)} role="group">
       <defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0.6L7,4L0,7.4z" /></marker></defs>
       ${frames.map(({ loop, left, right, top, foot }) => html`<g key=${loop.name} class="loop"><rect x=${left} y=${top} width=${right - left} height=${foot - top} rx="14" />
-        <text x=${right - 12} y=${top + 16} text-anchor="end">${fit(`↻ ${loop.name}${loop.at_most ? ` · at most ${loop.at_most}` : ""}`, 150, "600 12px system-ui, sans-serif")}</text></g>`)}
+        <text x=${left + 14} y=${top + 19}>${fit(`↻ ${loop.name}${loop.at_most ? ` · at most ${loop.at_most}` : ""}`, 150, "600 12px system-ui, sans-serif")}</text></g>`)}
       ${laid.lines.map((line) => html`<path key=${`${line.from}>${line.to}`} class=${`edge ${line.back ? "back" : ""}`} d=${curve(line)} marker-end="url(#tip)" />`)}
       ${nodes.map((node) => (node.stage
         ? html`<${StageBox} key=${node.id} box=${laid.nodes[node.id]} stage=${node.stage} chosen=${chosen === node.id} onChoose=${onChoose} />`

@@ -25,7 +25,7 @@ function Open({ workspace, one, acts, reload }) {
       ${where && html`<code><${Text} text=${where} most=${200} /></code>`}
       <span>failed ${plural(one.times ?? 1, "time")}</span>
       <span>since <${When} at=${one.opened?.at} date=${true} /> <${EventLink} workspace=${workspace} seq=${one.opened?.seq} /></span>
-      ${one.last_seq > 0 && html`<span>last in <${EventLink} workspace=${workspace} seq=${one.last_seq} /></span>`}</p>
+      ${one.last_seq > one.opened?.seq && html`<span>last in <${EventLink} workspace=${workspace} seq=${one.last_seq} /></span>`}</p>
     ${one.excerpt && html`<${Text} text=${one.excerpt} block=${true} />`}
     ${one.command && html`<p class="note">Found by <code><${Text} text=${one.command} most=${300} /></code>; it closes when a run shows that it passes.</p>`}
     <${Actions} item=${{ id: one.id, text: one.text }} may=${one.may} only=${["resolve", "retire"]} acts=${acts} seq=${one.changed_seq} />

@@ -17,7 +17,7 @@ const dollars = (cost) => (cost ? `$${cost < 0.1 ? cost.toFixed(4) : cost.toFixe
 function Row({ workspace, run, longest }) {
   const outcome = outcomeOf(run);
   return html`<li class="run-row">
-    <a class="run-task" href=${link(workspace, "runs", run.id)} data-row="true"><${Text} text=${run.task || "(no task)"} most=${200} /></a>
+    <a class="run-task" href=${link(workspace, "runs", run.id)} data-row="true"><${Text} text=${run.task || "(no task)"} most=${160} /></a>
     <div class="run-meta"><code><${Text} text=${run.id} most=${40} /></code><span><${Text} text=${run.agent} most=${40} /></span>
       <${When} at=${run.started?.at} date=${true} />
       ${run.directed && html`<${Badge} title=${plain(run.directed.reason)}>directed<//>`}</div>
@@ -25,7 +25,7 @@ function Row({ workspace, run, longest }) {
     <dl class="run-figures"><div><dt>Steps</dt><dd>${number(run.steps)}</dd></div>
       <div><dt>Tokens</dt><dd>${run.tokens ? short((run.tokens.in ?? 0) + (run.tokens.out ?? 0)) : "–"}</dd></div>
       <div><dt>Cost</dt><dd>${dollars(run.cost)}</dd></div>
-      <div class="run-took"><dt>Took</dt><dd>${duration(run.duration_s)} <${DurationBar} share=${longest ? (run.duration_s ?? 0) / longest : 0} tone=${outcomeTone(outcome)} /></dd></div></dl>
+      <div class="run-took"><dt>Took</dt><dd>${duration(run.duration_s)} <${DurationBar} share=${longest ? Math.log1p(run.duration_s ?? 0) / Math.log1p(longest) : 0} tone=${outcomeTone(outcome)} /></dd></div></dl>
   </li>`;
 }
 
@@ -52,13 +52,14 @@ function RunList({ workspace }) {
       setBusy(false);
     }
   };
-  return html`<${ViewHead} title="Runs">Agents at work, the latest first. The bar compares how long each took.<//>
+  return html`<${ViewHead} title="Runs">Agents at work, the latest first. The bar compares how long each took, on a logarithmic scale.<//>
     <${Loaded} from=${found} lines=${10}>${(data) => {
       const known = new Set(data.runs.map((run) => run.id));
       const runs = [...data.runs, ...older.filter((run) => !known.has(run.id))];
       const longest = Math.max(0, ...runs.map((run) => run.duration_s ?? 0));
       if (!runs.length) return html`<${Empty} title="No agent has worked here yet."><code>agentx run "Summarise the notes."</code> lets one work on a message.<//>`;
-      return html`<ul class="rows panel runs">${runs.map((run) => html`<${Row} key=${run.id} workspace=${workspace} run=${run} longest=${longest} />`)}</ul>
+      return html`<div class="run-row run-heads" aria-hidden="true"><span>Task</span><span class="run-state">Status</span><span class="run-figures"><span>Steps</span><span>Tokens</span><span>Cost</span><span>Took</span></span></div>
+        <ul class="rows panel runs">${runs.map((run) => html`<${Row} key=${run.id} workspace=${workspace} run=${run} longest=${longest} />`)}</ul>
         <${ErrorBox} error=${error} retry=${more} />
         ${next !== null && html`<div class="pager"><button disabled=${busy} onClick=${more}>${busy ? "Loading …" : "Earlier runs"}</button></div>`}`;
     }}<//>`;
