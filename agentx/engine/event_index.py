@@ -9,15 +9,18 @@ from pathlib import Path
 import msgspec
 
 from agentx.core.cached_projection import Kept
+from agentx.storage.events.cognition_events import Interacted, Recognized
 from agentx.storage.events.direction_events import DirectiveIssued
 from agentx.storage.events.types import (
     Event,
     EventsPurged,
     RunEnded,
     RunStarted,
+    TaskGraded,
     ToolCallExecuted,
     UserMessageSent,
     WorkspaceForked,
+    changes_of,
 )
 from agentx.storage.log.history import History, told_already
 from agentx.storage.text import shorten
@@ -30,6 +33,9 @@ VERSION = 1
 
 MOST_EFFECTS = 50
 """Maximum number of effects kept of one event: the first ones."""
+
+MOST_GRADES = 50
+"""Maximum number of grades kept of one flow: the latest ones."""
 
 MOST_MARKS = 2_000
 """With more moments, every second message and run is dropped."""
@@ -83,6 +89,9 @@ class Indexed(msgspec.Struct):
     Attributes:
         effects: The events that name an event as their cause or revert it, by its seq.
         changed: The events that changed a memory item, by its id.
+        files: The latest event that changed a file, by its path; also of deleted files.
+        graded: The latest grades of tasks that called for a flow, by the flow's id.
+        minds: The events that made the mind of a cognitive agent, by session.
         runs: Every run, by its id, in the order in which they began.
         actors: Number of events, by actor.
         marks: The moments that stand out.
@@ -91,6 +100,9 @@ class Indexed(msgspec.Struct):
 
     effects: dict[int, list[int]] = {}
     changed: dict[str, list[int]] = {}
+    files: dict[str, int] = {}
+    graded: dict[str, list[int]] = {}
+    minds: dict[str, list[int]] = {}
     runs: dict[str, RunSummary] = {}
     actors: dict[str, int] = {}
     marks: list[Mark] = []
@@ -106,8 +118,17 @@ class Indexed(msgspec.Struct):
             known = self.effects.setdefault(cause, [])
             if len(known) < MOST_EFFECTS:
                 known.append(event.seq)
-        if isinstance(data, Concluded):
-            self._conclude(event, data)
+        match data:
+            case Concluded():
+                self._conclude(event, data)
+            case TaskGraded(flow=flow) if flow:
+                known = self.graded.setdefault(flow, [])
+                known.append(event.seq)
+                del known[:-MOST_GRADES]
+            case Recognized() | Interacted():
+                self.minds.setdefault(data.session, []).append(event.seq)
+        for made in changes_of(event):
+            self.files[made.path] = event.seq
         if event.run:
             self._run(event)
         self._mark(event)

@@ -14,13 +14,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from agentx import __version__
-from agentx.inspector import events, overview
+from agentx.core.layout import NotAWorkspace
+from agentx.engine.moment_parser import NoSuchMoment
+from agentx.inspector import acts, contexts, events, files, memory, overview, work
 from agentx.inspector.access import HEADERS, Grant, Grants, InspectorError, require_own_page
 from agentx.inspector.asking import Asked
 from agentx.inspector.streaming import EventStream
+from agentx.memory.editing import NoSuchItem
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import Event
+from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.files.paths import PathRefused
 from agentx.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -35,6 +40,9 @@ PAGE = Path(__file__).parent / "page"
 
 MOST_BODY = 64 << 10
 """Maximum length of the body of a request."""
+
+SLOW_S = 10.0
+"""A body that has not arrived after this time is given up."""
 
 _TYPES = {
     ".css": "text/css",
@@ -142,6 +150,20 @@ class Inspector:
 
         return _json(await self._desk.run(work))
 
+    async def act(self, request: "Request") -> "Response":
+        """Carry out an act of the user."""
+        grant = self._grant(request)
+        root = grant.root(request.path_params["w"])
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise InspectorError(415, "An act is sent as application/json.")
+        body = await _body(request)
+
+        def work() -> bytes:
+            with self._desk.using(root, grant.settings) as ws:
+                return msgspec.json.encode(acts.act(ws, body))
+
+        return _json(await self._desk.run(work))
+
     def _grant(self, request: "Request") -> Grant:
         return self.grants.find(request.headers.get("authorization", ""))
 
@@ -191,6 +213,7 @@ def _application(inspector: Inspector) -> App:
                 routes=[
                     Route("/api/workspaces", inspector.workspaces),
                     Route("/api/{w}/stream", inspector.stream),
+                    Route("/api/{w}/act", inspector.act, methods=["POST"]),
                     *(Route(f"/api/{{w}}/{path}", partial(inspector.read, read)) for path, read in READINGS),
                     Mount("/", Page(directory=PAGE, html=True)),
                 ],
@@ -205,6 +228,21 @@ READINGS: tuple[tuple[str, Reading], ...] = (
     ("events", events.page),
     ("events/{seq}", events.detail),
     ("moments", events.moments),
+    ("context", contexts.context),
+    ("context/compare", contexts.compare),
+    ("memory", memory.listed),
+    ("memory/{id}", memory.detail),
+    ("candidates", memory.candidates),
+    ("problems", memory.problems),
+    ("flows", memory.flows),
+    ("runs", work.runs),
+    ("runs/{id:path}", work.run_detail),
+    ("pipelines", work.pipelines),
+    ("pipelines/{name}", work.pipeline),
+    ("cognition", work.cognition),
+    ("search", files.search),
+    ("files", files.listed),
+    ("file", files.file),
 )
 """What can be read of a workspace, by path."""
 
@@ -217,6 +255,24 @@ def media_type(suffix: str) -> str:
     """
     kind = _TYPES.get(suffix, "application/octet-stream")
     return f"{kind}; charset=utf-8" if kind.startswith("text/") or kind == "application/json" else kind
+
+
+async def _body(request: "Request") -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        InspectorError: It is too long, or comes too slowly.
+    """
+    heard = bytearray()
+    try:
+        async with asyncio.timeout(SLOW_S):
+            async for part in request.stream():
+                heard += part
+                if len(heard) > MOST_BODY:
+                    raise InspectorError(413, f"The request has more than {MOST_BODY:,} bytes.")
+    except TimeoutError as error:
+        raise InspectorError(408, "The request did not arrive in time.") from error
+    return bytes(heard)
 
 
 def _json(value: Any) -> "Response":
@@ -232,8 +288,12 @@ def _refusal(error: BaseException) -> "Response":
     match error:
         case InspectorError():
             status = error.status
-        case UsageError():
+        case NoSuchItem() | NoSuchMoment() | NotAWorkspace():
+            status = HTTPStatus.NOT_FOUND
+        case UsageError() | PathRefused():
             status = HTTPStatus.BAD_REQUEST
+        case WorkspaceBusy():
+            status = HTTPStatus.SERVICE_UNAVAILABLE
         case _:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
     headers = {"cache-control": "no-store"}
