@@ -52,8 +52,8 @@ export function ItemLink({ workspace, id, text, row = false }) {
 }
 
 /** A link to an artifact as it was at a moment (now without one). */
-export function FileLink({ workspace, path, at }) {
-  return html`<a class="file-link" href=${link(workspace, "file", path, { at })}><code><${Text} text=${path} most=${200} /></code></a>`;
+export function FileLink({ workspace, path, at, row = false }) {
+  return html`<a class="file-link" data-row=${row || undefined} href=${link(workspace, "file", path, { at })}><code><${Text} text=${path} most=${200} /></code></a>`;
 }
 
 /** Nothing to show: what would be here, and how it comes to be. */
@@ -180,7 +180,7 @@ export function Diff({ text, cut = false }) {
   </div>`;
 }
 
-/** Parts of a whole as one bar; `parts`: [{name, value}]. The list beside it is its text form. */
+/** Parts of a whole as one bar; `parts`: [{name, value, tint}]. The list beside it is its text form. */
 export function StackedBar({ parts, total, label }) {
   const sum = total || parts.reduce((all, part) => all + part.value, 0) || 1;
   let from = 0;
@@ -189,7 +189,7 @@ export function StackedBar({ parts, total, label }) {
     ${parts.map((part, index) => {
       const x = (from / sum) * 1000;
       from += part.value;
-      return html`<rect key=${part.name} class=${`p${index % 8}`} x=${x} y="0" width=${Math.max(0, (part.value / sum) * 1000 - 2)} height="12" />`;
+      return html`<rect key=${part.name} class=${`p${(part.tint ?? index) % 8}`} x=${x} y="0" width=${Math.max(0, (part.value / sum) * 1000 - 2)} height="12" />`;
     })}
   </svg>`;
 }

@@ -1,6 +1,6 @@
 // What an agent would see now or at any earlier moment: a slider over the history, the sections with their tokens, for
 // each item why it is there and the sentence it came from, what was left out, and two moments side by side.
-import { useGet } from "../api.js";
+import { useGet, useStream } from "../api.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { Badge, Card, Choice, Empty, EventLink, Field, FileLink, ItemLink, Loaded, StackedBar, Text, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
@@ -40,8 +40,8 @@ function Moments({ workspace, moments, value, onChange, label, other, shownAt })
           aria-valuetext=${`Event ${value}${near ? `, after ${plain(markTitle(near))}` : ""}`}
           onInput=${(event) => onChange(Number(event.currentTarget.value))} />
         <svg class="marks" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-          ${marks.map((mark) => html`<rect key=${mark.seq} class=${`mark ${mark.what === "message" ? "message" : mark.what === "run" ? "run" : "rare"}`} x=${at(mark.seq) - 1} y="0" width="2" height=${mark.what === "run" ? 5 : 10} />`)}
-          ${other !== undefined && html`<rect class="mark other" x=${at(other) - 2} y="0" width="4" height="10" />`}
+          ${marks.map((mark) => html`<line key=${mark.seq} class=${`mark ${mark.what === "message" ? "message" : mark.what === "run" ? "run" : "rare"}`} x1=${at(mark.seq)} x2=${at(mark.seq)} y1="0" y2=${mark.what === "run" ? 5 : 10} />`)}
+          ${other !== undefined && html`<line class="mark other" x1=${at(other)} x2=${at(other)} y1="0" y2="10" />`}
         </svg>
       </div>
       <button class="quiet" disabled=${!after} title="Next mark" aria-label="Next mark" onClick=${() => onChange(after.seq)}>▸</button>
@@ -74,16 +74,18 @@ function Source({ workspace, source, at }) {
 }
 
 function Item({ workspace, item, at }) {
-  const tone = item.checked === "enforced" ? "good" : "";
+  // The text begins with the id, as an agent reads it; here the id is a link below.
+  const lead = `- [${item.memory || item.id}] `;
+  const text = item.text.startsWith(lead) ? item.text.slice(lead.length) : item.text.replace(/^- /, "");
   return html`<li class="context-item">
-    <div class="context-text"><${Text} text=${item.text} most=${700} /></div>
-    <p class="note why"><${Text} text=${item.why} most=${300} /></p>
-    <p class="note context-facts">
-      <span>${plural(item.tokens, "token")}</span>
+    <div class="context-main"><div class="context-text"><${Text} text=${text} most=${700} /></div>
+      <span class="num" title=${plural(item.tokens, "token")}>${number(item.tokens)}<span class="hidden-text"> tokens</span></span></div>
+    <div class="note context-facts">
+      <span class="why"><${Text} text=${item.why} most=${300} /></span>
       ${item.memory ? html`<${ItemLink} workspace=${workspace} id=${item.memory} row />` : html`<${Source} workspace=${workspace} source=${item.source} at=${at} />`}
-      ${item.checked && html`<${Badge} tone=${tone} title=${item.checked === "enforced" ? "Code checks it on every write" : "It is shown; no code checks it"}>${item.checked}<//>`}
-    </p>
-    ${item.evidence?.length > 0 && html`<details class="whence"><summary>The words it came from</summary><${Evidence} workspace=${workspace} evidence=${item.evidence} /></details>`}
+      ${item.checked && html`<${Badge} tone=${item.checked === "enforced" ? "good" : ""} title=${item.checked === "enforced" ? "Code checks it on every write" : "It is shown; no code checks it"}>${item.checked}<//>`}
+      ${item.evidence?.length > 0 && html`<details class="whence"><summary>The words it came from</summary><${Evidence} workspace=${workspace} evidence=${item.evidence} /></details>`}
+    </div>
   </li>`;
 }
 
@@ -108,18 +110,22 @@ function Swatch({ index }) {
 }
 
 function Budget({ data, tint }) {
-  const parts = data.sections.map((section) => ({ name: section.title, value: section.tokens }));
+  const used = data.sections.reduce((all, section) => all + section.tokens, 0);
+  const headings = Math.max(0, data.tokens - used);
+  const parts = data.sections.map((section) => ({ name: section.name, value: section.tokens, tint: tint[section.name] }));
   const most = data.max_tokens || data.tokens;
+  const told = data.sections.map((one) => `${one.title} ${one.tokens}`).join(", ");
   return html`<${Card} title="Tokens" tone="tokens" aside=${`${number(data.tokens)} of ${number(most)}`}>
-    <${StackedBar} parts=${parts} total=${Math.max(most, data.tokens)} label=${`Tokens by section: ${plain(data.sections.map((one) => `${one.title} ${one.tokens}`).join(", "))}`} />
+    <${StackedBar} parts=${parts} total=${Math.max(1, data.tokens)} label=${`Tokens by section: ${plain(told)}`} />
+    <progress class="budget" max=${most} value=${Math.min(most, data.tokens)} aria-label=${`${data.tokens} of ${most} tokens are used`}></progress>
     <ol class="legend">${data.sections.map((section, index) => html`<li key=${section.name}><a href=${location.hash} onClick=${(event) => {
       event.preventDefault();
       const place = document.getElementById(`section-${index}`);
       place?.scrollIntoView({ block: "start" });
       place?.querySelector("a, summary")?.focus({ preventScroll: true });
     }}><${Swatch} index=${tint[section.name]} /><span><${Text} text=${section.title} most=${80} /></span></a><span class="num">${number(section.tokens)}</span></li>`)}
-      <li class="free"><span><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class="rest" width="10" height="10" rx="2" /></svg><span>Headings and free room</span></span>
-        <span class="num">${number(Math.max(0, most - parts.reduce((all, part) => all + part.value, 0)))}</span></li></ol>
+      ${headings > 0 && html`<li class="free"><span><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class="rest" width="10" height="10" rx="2" /></svg><span>Headings</span></span>
+        <span class="num">${number(headings)}</span></li>`}</ol>
   <//>`;
 }
 
@@ -179,17 +185,34 @@ export default function Context({ workspace, query }) {
   const [at, setAt] = useState(asked);
   const [b, setB] = useState(Number(query.with) || 0);
   const [message, setMessage] = useState(query.message ?? "");
-  useEffect(() => { if (asked !== at) setAt(asked); }, [query.at]);
   const shownAt = Math.min(at || last, last);
   const comparing = b > 0;
-  const rested = useRested(at, 220);
-  const restedB = useRested(b, 220);
+  const [rested, restedB] = useRested(`${at}/${b}`, 220).split("/").map(Number);
+  // The address follows the slider, and the slider an address that somebody else changed: a link, the way back.
+  const written = useRef(null);
   useEffect(() => {
+    if (written.current === `${query.at ?? ""}/${query.with ?? ""}`) return;
+    setAt(asked);
+    setB(Number(query.with) || 0);
+  }, [query.at, query.with]);
+  useEffect(() => {
+    if (!moments.data) return;
     const now = { at: rested && rested < last ? rested : "", with: restedB || "" };
-    if (moments.data && (String(now.at) !== (query.at ?? "") || String(now.with) !== (query.with ?? ""))) setQuery(now);
-  }, [rested, restedB, moments.data]);
+    if (String(now.at) === (query.at ?? "") && String(now.with) === (query.with ?? "")) return;
+    written.current = `${now.at}/${now.with}`;
+    setQuery(now);
+  }, [rested, restedB, Boolean(moments.data)]);
   const found = useGet(moments.data && !comparing ? [workspace, "context"] : null, { at: rested && rested < last ? rested : "", message: query.message, tier: query.tier });
   const tint = useTints(found.data?.sections);
+  const timer = useRef(null);
+  useStream(workspace, moments.data ? last : null, () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = null;
+      moments.reload();
+      if (!rested || rested >= last) found.reload();
+    }, 1500);
+  });
+  useEffect(() => () => clearTimeout(timer.current), []);
   const submit = (event) => {
     event.preventDefault();
     setQuery({ message: message.trim() });

@@ -19,13 +19,16 @@ function Chain({ workspace, title, events, none }) {
   <//>`;
 }
 
+const CAME = new Set(["added", "changed", "quotes it"]);
+
 function Memory({ workspace, items }) {
-  if (!items?.length) return null;
-  return html`<${Card} title="What memory came of it" aside=${plural(items.length, "item")}>
-    <ul class="rows">${items.map((item) => html`<li key=${item.id + item.what}>
+  const list = (title, some) => some.length > 0 && html`<${Card} title=${title} aside=${plural(some.length, "item")}>
+    <ul class="rows">${some.map((item) => html`<li key=${item.id + item.what}>
       <div class="row"><${ItemLink} workspace=${workspace} id=${item.id} text=${item.text || item.id} row />
       <p class="note"><code><${Text} text=${item.id} most=${60} /></code> · ${String(item.kind || "item").replaceAll("_", " ")} · ${item.what}</p></div></li>`)}</ul>
   <//>`;
+  return html`${list("What memory came of it", items.filter((item) => CAME.has(item.what)))}
+    ${list("Memory that bore on it", items.filter((item) => !CAME.has(item.what)))}`;
 }
 
 const CHANGES = { added: "good", created: "good", removed: "bad", deleted: "bad" };
@@ -33,8 +36,7 @@ const CHANGES = { added: "good", created: "good", removed: "bad", deleted: "bad"
 function Files({ workspace, files, seq }) {
   return html`<ul class="files">${files.map((file) => html`<li key=${file.path} class="file">
     <p class="file-head"><${FileLink} workspace=${workspace} path=${file.path} at=${seq} />
-      <span class="file-facts"><${Badge} tone=${CHANGES[file.change] ?? ""}>${file.change}<//>
-        ${file.added !== undefined && html`<span class="plus">+${number(file.added)}</span> <span class="minus">−${number(file.removed)}</span>`}</span></p>
+      <span class="file-facts"><${Badge} tone=${CHANGES[file.change] ?? ""}>${file.change}<//> ${file.added !== undefined && html`<span class="plus">+${number(file.added)}</span> <span class="minus">−${number(file.removed)}</span>`}</span></p>
     ${file.missing ? html`<p class="note pad">The content is not in the repository any more.</p>`
       : file.binary ? html`<p class="note pad">A binary file; its content is not compared.</p>`
       : file.diff ? html`<${Diff} text=${file.diff} cut=${file.cut} />` : html`<p class="note pad">Nothing changed in its text.</p>`}
@@ -107,7 +109,7 @@ export default function Event({ workspace, arg }) {
         <//>
       </div>
       <div class="stack">
-        <${Memory} workspace=${workspace} items=${data.items} />
+        <${Memory} workspace=${workspace} items=${data.items ?? []} />
         <${Commit} workspace=${workspace} commit=${data.commit} files=${data.files} seq=${seq} />
       </div>
     </div>`}<//>`;

@@ -7,9 +7,17 @@ import { plural, shorten, visible } from "../text.js";
 
 const KINDS = [["", "Everything"], ["artifact", "Files"], ["message", "Messages"], ["memory", "Memory"], ["source", "Sources"]];
 
+/** The part of a long text around the first word that is found in it. */
+function around(text, words) {
+  const low = text.toLowerCase();
+  const at = Math.min(...words.map((word) => low.indexOf(word.toLowerCase())).map((place) => (place < 0 ? Infinity : place)));
+  const from = at === Infinity || at < 200 ? 0 : text.lastIndexOf("\n", at - 80) + 1 || at - 80;
+  return (from ? "… " : "") + shorten(text.slice(from), 700);
+}
+
 /** Mark the words of the query in a text. */
 function Found({ text, words }) {
-  const shown = shorten(text, 900);
+  const shown = around(String(text ?? ""), words);
   const wanted = words.filter((word) => word.length > 1).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (!wanted.length) return html`<${Text} text=${shown} />`;
   const parts = shown.split(new RegExp(`(${wanted.join("|")})`, "giu"));
@@ -20,10 +28,10 @@ function Hit({ workspace, hit, words }) {
   const lines = Array.isArray(hit.lines) ? hit.lines.filter(Boolean).join("–") : hit.lines;
   return html`<li class="hit card">
     <p class="hit-head"><${Badge}>${String(hit.kind).replaceAll("_", " ")}<//>
-      ${hit.path && html`<${FileLink} workspace=${workspace} path=${hit.path} />`}
+      ${hit.path && html`<${FileLink} workspace=${workspace} path=${hit.path} row />`}
       ${hit.path && lines && html`<span class="muted">lines ${lines}</span>`}
-      ${hit.item && html`<${ItemLink} workspace=${workspace} id=${hit.item} />`}
-      ${hit.seq > 0 && html`<${EventLink} workspace=${workspace} seq=${hit.seq} />`}
+      ${hit.item && html`<${ItemLink} workspace=${workspace} id=${hit.item} row=${!hit.path} />`}
+      ${hit.seq > 0 && html`<span class="muted">event <${EventLink} workspace=${workspace} seq=${hit.seq} row=${!hit.path && !hit.item} /></span>`}
       ${hit.at && html`<${When} at=${hit.at} date />`}
     </p>
     <div class="hit-text"><${Found} text=${hit.text} words=${words} /></div>

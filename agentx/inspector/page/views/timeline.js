@@ -4,6 +4,7 @@ import { html, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useStat
 import { Actor, Choice, Empty, ErrorBox, Field, Skeleton, Text, TypeName, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
 import { moment, number, plain, plural, typeTitle } from "../text.js";
+import { VIEWS } from "./index.js";
 
 const PAGE = 100;
 /** Rows in the document at most; a page that enters at one end takes one away at the other. */
@@ -232,6 +233,7 @@ export default function Timeline({ workspace, query }) {
     <${ViewHead} title="Timeline" aside=${html`<span class=${`live ${tone}`} role="status"><span class="dot"></span>${word}</span>`}>
       ${data ? html`${plural(data.seq, "event")} since ${moment(data.first_at)?.day ?? "–"}. ${list.total !== null && filtered ? `${number(list.total)} match.` : ""}` : " "}
     <//>
+    ${data && html`<${Summary} workspace=${workspace} data=${data} />`}
     ${data?.waiting?.length > 0 && html`<${Waiting} workspace=${workspace} calls=${data.waiting} />`}
     <${Filters} workspace=${workspace} query=${query} overview=${data} />
     ${waiting > 0 && html`<div class="pill-place"><button class="primary pill" onClick=${toTop}>${plural(waiting, "new event")}: show</button></div>`}
@@ -253,11 +255,27 @@ export default function Timeline({ workspace, query }) {
   </div>`;
 }
 
+/** What else there is, with the views that show it. */
+function Summary({ workspace, data }) {
+  const memory = Object.values(data.memory ?? {}).reduce((all, count) => all + count, 0);
+  const told = [
+    ["runs", data.runs?.total && `${plural(data.runs.total, "run")}${data.runs.active ? `, ${number(data.runs.active)} active` : ""}`],
+    ["memory", memory > 0 && plural(memory, "memory item")],
+    ["candidates", data.candidates > 0 && `${plural(data.candidates, "candidate")} to settle`],
+    ["problems", data.problems > 0 && plural(data.problems, "open problem")],
+  ].filter(([view, text]) => text && VIEWS[view]);
+  return html`${told.length > 0 && html`<p class="summary gap">${told.map(([view, text]) => html`<a key=${view} href=${link(workspace, view)}>${text}</a>`)}</p>`}
+    ${data.read_only && html`<p class="note gap">Nothing can be changed here: <${Text} text=${data.read_only} most=${300} /></p>`}
+    ${data.health?.damage?.length > 0 && html`<div class="error gap" role="alert"><p>The record is damaged: <${Text} text=${data.health.damage[0]} most=${300} /></p><p>Run <code>agentx verify</code>, then <code>agentx repair</code>.</p></div>`}`;
+}
+
+const argued = (call) => Object.values(call.arguments ?? {}).join(" · ");
+
 function Waiting({ workspace, calls }) {
   return html`<section class="card notice" aria-label="Waiting for you">
     <header class="card-head"><h2>${plural(calls.length, "call")} of a tool ${calls.length === 1 ? "waits" : "wait"} for your approval</h2></header>
     <ul class="rows">${calls.slice(0, 5).map((call) => html`<li key=${call.call_id}>
       <a data-row href=${link(workspace, "event", call.seq)}><span class="seq">${call.seq}</span> <code><${Text} text=${call.tool} most=${80} /></code>${" "}
-        <span class="muted"><${Text} text=${call.reason} most=${300} /></span></a></li>`)}</ul>
+        <span class="muted"><${Text} text=${[argued(call), call.reason].filter(Boolean).join(" — ")} most=${300} /></span></a></li>`)}</ul>
   </section>`;
 }
