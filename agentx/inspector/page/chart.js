@@ -43,9 +43,10 @@ export function Chart({ x, series, label, y, height = 220, digits = 2, time = tr
       cursor: { points: { size: 6 } },
       scales: { x: { time }, ...(y ? { y: { range: () => y } } : {}) },
       axes: [axis, { ...axis, size: 48 }],
-      series: [{ label: unit }, ...series.map((one, index) => ({
+      series: [{ label: unit, value: (_, at) => (at === null ? "" : time ? new Date(at * 1000).toLocaleString("en-GB") : at) }, ...series.map((one, index) => ({
         label: plain(one.label), stroke: colour(one.token ?? TOKENS[index % TOKENS.length]), width: 2,
         dash: one.dash || index >= TOKENS.length ? [6, 4] : undefined, spanGaps: true, points: { show: x.length < 40 && !one.dash },
+        value: (_, value) => (value === null || value === undefined ? "" : value.toFixed(digits)),
         ...(one.step ? { paths: stepped } : {}),
       }))],
     }, [x, ...series.map((one) => one.values)], box);

@@ -30,21 +30,14 @@ function Settled({ workspace, one, done, onUndo, busy }) {
     <${Badge} tone=${done.what === "accept" ? "good" : ""}>${PAST[done.what]}<//>
     <${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />
     ${done.event && html`<span class="note">event <${EventLink} workspace=${workspace} seq=${done.event.seq} /> by <span class="actor user"><${Text} text=${done.event.actor} most=${60} /></span></span>`}
-    ${done.item?.may?.includes("reopen") || done.may?.includes("reopen") ? html`<button data-act="reopen" disabled=${busy} onClick=${onUndo}>Undo <kbd>u</kbd></button>` : null}
+    ${done.item?.may?.includes("reopen") ? html`<button data-act="reopen" disabled=${busy} onClick=${onUndo}>Undo <kbd>u</kbd></button>` : null}
   </div>`;
 }
 
-function Candidate({ workspace, one, done, error, busy, decide, undo, onReload, place }) {
+function Candidate({ workspace, one, done, error, busy, current, decide, undo, onFocus, onReload, place }) {
   if (done) return html`<li class="candidate settled" tabindex="-1" data-candidate=${one.id}>
     <${Settled} workspace=${workspace} one=${one} done=${done} onUndo=${undo} busy=${busy} /></li>`;
-  const keys = (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !keysOn() || event.target.closest("input, textarea, select")) return;
-    const what = { a: "accept", r: "reject" }[event.key];
-    if (!what || event.repeat) return;
-    event.preventDefault();
-    decide(what);
-  };
-  return html`<li class="candidate" data-candidate=${one.id} onKeyDown=${keys}>
+  return html`<li class=${`candidate ${current ? "current" : ""}`} data-candidate=${one.id} onFocusCapture=${onFocus}>
     <div class="candidate-ask" tabindex="0" data-row="true" role="group" aria-label=${`${place}. ${questionOf(one)}`}>
       <p class="candidate-meta"><span>${place}</span><code>${one.id}</code><span>${kindTitle(one.kind)}</span>
         ${one.lapses && html`<span>lapses <${When} at=${one.lapses} relative=${true} /></span>`}</p>
@@ -79,6 +72,7 @@ function List({ workspace, candidates, reload }) {
   const [done, setDone] = useState({});
   const [errors, setErrors] = useState({});
   const [seen, setSeen] = useState(candidates);
+  const [focused, setFocused] = useState("");
   const last = useRef([]);
   const acts = useActs(workspace);
   // A settled candidate leaves the data; it stays in its place here, so that one sees what one did.
@@ -91,6 +85,10 @@ function List({ workspace, candidates, reload }) {
     const result = acts.result;
     if (result?.error) setErrors((was) => ({ ...was, [result.id]: result.error }));
   }, [acts.result]);
+
+  const open = seen.filter((one) => !done[one.id]);
+  /** The candidate that the keys are about: the focused one, else the first. */
+  const current = open.find((one) => one.id === focused) ?? open[0];
 
   const decide = async (one, what) => {
     setErrors((was) => ({ ...was, [one.id]: null }));
@@ -110,20 +108,23 @@ function List({ workspace, candidates, reload }) {
   };
   useEffect(() => {
     const pressed = (event) => {
-      if (event.key !== "u" || event.ctrlKey || event.metaKey || event.altKey || !keysOn()) return;
+      if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !keysOn()) return;
       if (event.target.closest?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      const what = { a: "accept", r: "reject" }[event.key];
       const id = last.current.at(-1);
-      if (id && done[id]?.may?.includes("reopen")) undo(id);
+      if (what && current && !acts.busy) decide(current, what);
+      else if (event.key === "u" && id && done[id]?.item?.may?.includes("reopen")) undo(id);
+      else return;
+      event.preventDefault();
     };
     window.addEventListener("keydown", pressed);
     return () => window.removeEventListener("keydown", pressed);
-  }, [done]);
+  });
 
-  const open = seen.filter((one) => !done[one.id]);
   return html`
     <p class="count" role="status">${open.length ? `${plural(open.length, "candidate")} to settle` : "All settled."}
       ${Object.keys(done).length > 0 && ` · ${Object.keys(done).length} settled here`}</p>
-    <ul class="candidates">${seen.map((one, index) => html`<${Candidate} key=${one.id} workspace=${workspace} one=${one} done=${done[one.id]}
+    <ul class="candidates">${seen.map((one, index) => html`<${Candidate} key=${one.id} workspace=${workspace} one=${one} done=${done[one.id]} current=${one === current} onFocus=${() => setFocused(one.id)}
       error=${errors[one.id]} busy=${acts.busy !== ""} place=${`${index + 1} of ${seen.length}`}
       decide=${(what) => decide(one, what)} undo=${() => undo(one.id)}
       onReload=${() => { setErrors((was) => ({ ...was, [one.id]: null })); reload(); }} />`)}</ul>`;

@@ -56,6 +56,10 @@ function Curves({ curve, item }) {
   }, [curve]);
   if (!drawn) return null;
   const changes = curve.length - 1;
+  if (changes === 0) {
+    return html`<${Card} title="Score and strength" aside="unchanged"><p class="note">Its score is ${Number(item.score).toFixed(1)} of 10 and its strength${" "}
+      ${Number(item.strength).toFixed(1)} since it was made; nothing has changed them.</p><//>`;
+  }
   return html`<${Card} title="Score and strength" aside=${changes > 0 ? plural(changes, "change") : "unchanged"}>
     <${Chart} ...${drawn} height=${190} label=${`Score and strength of ${item.id} over time`} />
     <p class="note">The score says how much it matters, from 1 to 10; the strength how slowly it fades.</p>
@@ -66,9 +70,11 @@ function Curves({ curve, item }) {
 function Fading({ fading, item }) {
   const drawn = useMemo(() => {
     const points = (fading ?? []).map(([at, value]) => [Date.parse(at) / 1000, value]).filter(([at]) => Number.isFinite(at));
+    // The vitality of a rule is its weight: as long as no task passes it over, its score says the same.
+    if (item.kind === "rule" && !item.detail?.passed_over) return null;
     if (points.length < 2 || points.every(([, value]) => value === points[0][1])) return null;
     return { x: points.map(([at]) => at), series: [{ label: "Vitality", values: points.map(([, value]) => value) }], y: [0, 1] };
-  }, [fading]);
+  }, [fading, item]);
   if (!drawn) return null;
   return html`<${Card} title="How it fades" aside=${`${Math.round(drawn.series[0].values.at(-1) * 100)}% now`}>
     <${Chart} ...${drawn} height=${170} label=${`Vitality of ${item.id} over time, from 0 to 1`} />
@@ -147,12 +153,12 @@ function Whole({ workspace, data, acts, reload }) {
         ${steps?.length > 0 && html`<${Card} title="Steps"><ol class="steps">${steps.map((step, index) => html`<li key=${index}><${Ticked} text=${step} /></li>`)}</ol><//>`}
         <${Checks} checked=${data.checked} checks=${data.checks} />
         <${Links} workspace=${workspace} links=${data.links} />
+        <${Life} workspace=${workspace} life=${data.life} />
       </div>
       <div class="stack">
         <${Curves} curve=${data.curve} item=${item} />
         <${Fading} fading=${data.fading} item=${item} />
         <${Card} title="What it is"><${Facts} pairs=${pairsOf(data)} /><//>
-        <${Life} workspace=${workspace} life=${data.life} />
       </div>
     </div>`;
 }

@@ -37,6 +37,8 @@ const STEP_WIDTH = 216;
 const CELL = 20;
 const CELLS_A_ROW = 9;
 const MOST_CELLS = 54;
+/** Room for the graph and its chosen stage side by side. */
+const ROOM = matchMedia("(min-width: 1101px)");
 /** Above this a pipeline opens by stages. */
 const FEW_STEPS = 12;
 
@@ -230,16 +232,19 @@ const Legend = () => html`<p class="graph-legend">${["proved", "running", "asks"
 function Pipeline({ workspace, name, query, others }) {
   const found = useGet([workspace, "pipelines", name]);
   const state = useFresh(workspace, found.reload);
-  const [chosen, setChosen] = useState("");
+  const [picked, setChosen] = useState(null);
   return html`<${Loaded} from=${found} lines=${10}>${(given) => {
     const data = { ...given, steps: read(given) };
     const by = query.by === "step" || query.by === "stage" ? query.by : data.steps.length > FEW_STEPS ? "stage" : "step";
+    // Where there is room, what is out of date is open from the start.
+    const first = data.steps.find((step) => step.stale === "stale" || step.stale === "changed");
+    const chosen = picked ?? (first && ROOM.matches ? (by === "stage" ? stageOf(first) : first.id) : "");
     const stale = data.steps.filter((step) => step.stale === "stale" || step.stale === "changed");
     const after = data.steps.filter((step) => step.stale === "after").length;
     const proved = data.steps.filter((step) => step.status === "proved" || step.status === "not_passed").length;
     return html`<${ViewHead} title=${html`<${Text} text=${data.title || data.name} most=${200} />`} aside=${html`${others}
         <div class="switch" role="group" aria-label="Draw by">${["stage", "step"].map((one) => html`<button key=${one} aria-pressed=${by === one ? "true" : "false"}
-          onClick=${() => { setChosen(""); setQuery({ by: one }); }}>${one === "stage" ? "Stages" : "Steps"}</button>`)}</div>`}>
+          onClick=${() => { setChosen(null); setQuery({ by: one }); }}>${one === "stage" ? "Stages" : "Steps"}</button>`)}</div>`}>
         <span class="badges"><code><${Text} text=${data.name} most=${60} /></code> <${Badge} tone=${outcomeTone(data.status)}>${outcomeWords(data.status) || "not started"}<//>
           <span>${proved} of ${plural(data.steps.length, "step")} proved</span>
           ${data.dispatches > 0 && html`<span>${plural(data.dispatches, "dispatch", "dispatches")}</span>`}
