@@ -17,7 +17,7 @@ from agentx import __version__
 from agentx.core.layout import NotAWorkspace
 from agentx.engine.moment_parser import NoSuchMoment
 from agentx.inspector import acts, contexts, events, files, memory, overview, work
-from agentx.inspector.access import HEADERS, Grant, Grants, InspectorError, require_own_page
+from agentx.inspector.access import Grant, Grants, InspectorError, require_own_page
 from agentx.inspector.asking import Asked
 from agentx.inspector.streaming import EventStream
 from agentx.memory.editing import NoSuchItem
@@ -115,18 +115,12 @@ class Inspector:
         if self._app is None:
             self._app = await asyncio.to_thread(_application, self)
 
-        async def headed(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", ()), *own]}
-            await send(message)
-
         try:
             static = not scope["path"].startswith(f"{PREFIX}/api/")
             require_own_page(scope["method"], scope["headers"], self._desk.hosts(), static=static)
-            await self._app(scope, receive, headed)
+            await self._app(scope, receive, send)
         except InspectorError as error:
-            await _refusal(error)(scope, receive, headed)
+            await _refusal(error)(scope, receive, send)
 
     # --- answers ------------------------------------------------------------------------------------------
 
