@@ -28,7 +28,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         id: The memory item or the call.
         seq: The last event that the page had seen of it.
         text: The new text of an item.
-        reason: The user's reason for a decision on a call.
+        reason: The user's reason to retire an item, or for a decision on a call.
         other: The item that is merged into it, or separated from it.
     """
 
@@ -44,7 +44,7 @@ OF_ITEMS: dict[str, Callable[[Workspace, Act], MemoryItem]] = {
     "accept": lambda ws, act: ws.review(act.id, accept=True),
     "reject": lambda ws, act: ws.review(act.id, accept=False),
     "edit": lambda ws, act: ws.edit_memory(act.id, encodable(act.text)),
-    "retire": lambda ws, act: ws.retire(act.id),
+    "retire": lambda ws, act: ws.retire(act.id, reason=encodable(act.reason)),
     "pin": lambda ws, act: ws.pin(act.id),
     "unpin": lambda ws, act: ws.pin(act.id, pinned=False),
     "merge": lambda ws, act: ws.merge(act.id, act.other),

@@ -20,6 +20,7 @@ from agentx.storage.events.types import Body, Event, TaskGraded
 from agentx.storage.text import one_line
 from agentx.synthesis.learning.merging import MERGED, STANDING, proposed_for
 from agentx.synthesis.memory.checks import MODES, in_words
+from agentx.synthesis.memory.conclusions import Concluded, Patch
 from agentx.synthesis.memory.items import (
     FOUND_IN,
     Evidence,
@@ -269,6 +270,7 @@ def _candidate(ws: Workspace, item: MemoryItem, state: State) -> dict[str, Any]:
         "why": item.reason,
         "perhaps_ended": bool(item.perhaps_ended_by) and item.status == "active",
         "same_as": {"id": other.id, "text": other.text} if other else None,
+        "steps": item.detail.steps if isinstance(item.detail, FlowDetail) else (),
         "file": next((link.target for link in item.links if link.relation == FOUND_IN), ""),
         "may": actions(item, state),
     }
@@ -281,15 +283,38 @@ def problems(ws: Workspace, asked: Asked) -> dict[str, Any]:
     still = sorted((item for item in issues if item.status == "active"), key=_urgency)
     over = sorted((item for item in issues if item.status != "active"), key=lambda item: -item.changed_seq)
     shown = asked.page(over)
-    events = {event.seq: event for event in events_at(ws.engine.log, [item.changed_seq for item in shown])}
-    causes = {e.seq: e for e in events_at(ws.engine.log, [event.cause for event in events.values()])}
+    ends = ws.engine.links.at(
+        state, lambda index: {item.id: index.changed.get(item.id, [])[-MOST_CHANGES:] for item in shown}
+    )
+    every = {
+        event.seq: event
+        for event in events_at(ws.engine.log, [seq for seqs in ends.values() for seq in seqs])
+    }
+    events = {
+        item.id: _closed_in(item, [every[seq] for seq in ends[item.id] if seq in every]) for item in shown
+    }
+    causes = {e.seq: e for e in events_at(ws.engine.log, [event.cause for event in events.values() if event])}
     closed = []
     for item in shown:
-        event = events.get(item.changed_seq)
+        event = events[item.id]
         by = (causes.get(event.cause) or event) if event else None
-        end = {"seq": item.changed_seq, "at": item.changed_at, "by": one_line(by.describe()) if by else ""}
+        end = {
+            "seq": event.seq if event else item.changed_seq,
+            "at": event.at if event else item.changed_at,
+            "by": one_line(by.describe()) if by else "",
+        }
         closed.append({**_problem(item, state), "closed": {**end, "by_seq": by.seq if by else 0}})
     return {"open": [_problem(item, state) for item in still], "closed": closed, "closed_total": len(over)}
+
+
+def _closed_in(item: MemoryItem, changes: list[Event]) -> Event | None:
+    """Return the event that closed an item, or else the last one that changed it; it may be retired since."""
+    for event in reversed(changes):
+        if isinstance(event.data, Concluded):
+            for one in event.data.changes:
+                if isinstance(one, Patch) and one.id == item.id and one.status == "closed":
+                    return event
+    return changes[-1] if changes else None
 
 
 def _urgency(item: MemoryItem) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from agentx.engine.moment_parser import event_at, events_at
 from agentx.inspector.access import InspectorError
 from agentx.inspector.asking import Asked, cut
 from agentx.pipelines.board import board_of
+from agentx.pipelines.pointing.changes import OutOfDate
 from agentx.pipelines.started import plan_of, present, started
 from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.storage.errors import AgentXError
@@ -27,6 +28,8 @@ from agentx.storage.events.types import (
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.vitality import days_between
+from agentx.synthesis.pipelines.definition.pipeline import Loop, Role
+from agentx.synthesis.pipelines.definition.plan import is_by_engine, is_by_model, is_by_person
 from agentx.workspace import Workspace
 
 MOST_STEPS = 500
@@ -222,8 +225,8 @@ def pipeline(ws: Workspace, asked: Asked) -> dict[str, Any]:
                 "round": cell.round if cell else 1,
                 "reason": cell.reason if cell else "",
                 "calls": cell.calls if cell else (),
-                "stale": key in late,
-                "why": late.get(key, ""),
+                "by": _played_by(plan.pipeline.roles[step.role]),
+                **_staleness(late.get(key)),
                 "needs": [*step.needs, *step.inside],
                 "artifacts": [*(file.path for file in step.writes), *(file.to for file in step.appends)],
                 "at": cell.since if cell and cell.since else "",
@@ -237,14 +240,34 @@ def pipeline(ws: Workspace, asked: Asked) -> dict[str, Any]:
         **msgspec.to_builtins(board),
         "name": progress.name,
         "status": "INTERRUPTED" if cut_off else board.status,
+        "loops": [
+            {"name": one.loop, "at_most": one.at_most}
+            for one in plan.pipeline.stages
+            if isinstance(one, Loop)
+        ],
         "step_count": board.steps,
         "steps": steps,
         "stale_unknown": unknown,
     }
 
 
-def _out_of_date(ws: Workspace, name: str) -> tuple[dict[str, str], str]:
-    """Return why each step is out of date, or why that is not known: reading its file may take trust."""
+def _staleness(found: OutOfDate | None) -> dict[str, Any]:
+    """Return whether a step is out of date, why, and the event of the first change that it has."""
+    if found is None:
+        return {"stale": "", "why": "", "why_seq": 0}
+    event = next((reason.event for reason in found.reasons if reason.event), 0)
+    return {"stale": found.state, "why": found.why, "why_seq": event}
+
+
+def _played_by(role: Role) -> str:
+    """Return who plays a role: ``model``, ``person``, ``engine`` or ``program``."""
+    if is_by_model(role):
+        return "model"
+    return "person" if is_by_person(role) else "engine" if is_by_engine(role) else "program"
+
+
+def _out_of_date(ws: Workspace, name: str) -> tuple[dict[str, OutOfDate], str]:
+    """Return how each step is out of date, or why that is not known: reading its file may take trust."""
     if ws.restricted:
         return {}, f"{ws.restricted}."
     try:
@@ -252,7 +275,7 @@ def _out_of_date(ws: Workspace, name: str) -> tuple[dict[str, str], str]:
         found = overview(ws.engine, runner.plan, runner.files)
     except AgentXError as error:
         return {}, str(error)
-    return {one.step: one.why for one in found.steps}, ""
+    return {one.step: one for one in found.steps}, ""
 
 
 def _levels(needs: dict[str, list[str]], loops: dict[str, str]) -> dict[str, int]:

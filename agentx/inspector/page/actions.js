@@ -12,18 +12,16 @@ import { shorten } from "./text.js";
 export const ACTS = {
   accept: { label: "Accept", done: "Accepted", primary: true },
   reject: { label: "Reject", done: "Rejected" },
-  reopen: { label: "Undo", done: "Undone" },
   pin: { label: "Pin", done: "Pinned", title: "Show it in every context" },
   unpin: { label: "Unpin", done: "Unpinned" },
   edit: { label: "Edit", done: "Edited", ask: "Edit", text: true, note: "The text changes from now on; the earlier wording stays in the history. Its compiled checks follow the new text." },
   retire: { label: "Retire", done: "Retired", ask: "Retire", words: "Reason", note: "It ends now: agents are no longer shown it, and its checks no longer apply. It stays in the history." },
-  resolve: { label: "Mark resolved", done: "Resolved", ask: "Mark resolved", words: "Reason", note: "It is closed now. If the check fails again, a new problem is opened." },
   approve: { label: "Approve", done: "Approved", primary: true },
   deny: { label: "Deny", done: "Denied" },
 };
 
 /** Acts that a view offers, in this order. */
-const ORDER = ["accept", "reject", "pin", "unpin", "edit", "resolve", "retire", "reopen"];
+const ORDER = ["accept", "reject", "pin", "unpin", "edit", "retire"];
 
 /**
  * Acts of a component: `{run, result, busy, clear}`. `run({what, id, text, reason, seq})` resolves to the answer, or to

@@ -3,7 +3,7 @@ import { useGet } from "../api.js";
 import { useActs } from "../actions.js";
 import { Quoted, Ticked } from "../figures.js";
 import { keysOn } from "../keys.js";
-import { html, useEffect, useRef, useState } from "../lib.js";
+import { html, useEffect, useState } from "../lib.js";
 import { useFresh } from "../live.js";
 import { Actor, Badge, Empty, ErrorBox, EventLink, ItemLink, Loaded, Text, ViewHead, When } from "../parts.js";
 import { plural } from "../text.js";
@@ -25,18 +25,17 @@ function Evidence({ workspace, one }) {
 }
 
 /** What is left of a settled candidate: what was decided, and the event that it left. */
-function Settled({ workspace, one, done, onUndo, busy }) {
+function Settled({ workspace, one, done }) {
   return html`<div class="candidate-done" data-recorded=${done.event?.seq}>
     <${Badge} tone=${done.what === "accept" ? "good" : ""}>${PAST[done.what]}<//>
     <${ItemLink} workspace=${workspace} id=${one.id} text=${one.text} />
     ${done.event && html`<span class="note">event <${EventLink} workspace=${workspace} seq=${done.event.seq} /> by <span class="actor user"><${Text} text=${done.event.actor} most=${60} /></span></span>`}
-    ${done.item?.may?.includes("reopen") ? html`<button data-act="reopen" disabled=${busy} onClick=${onUndo}>Undo <kbd>u</kbd></button>` : null}
   </div>`;
 }
 
-function Candidate({ workspace, one, done, error, busy, current, decide, undo, onFocus, onReload, place }) {
+function Candidate({ workspace, one, done, error, busy, current, decide, onFocus, onReload, place }) {
   if (done) return html`<li class="candidate settled" tabindex="-1" data-candidate=${one.id}>
-    <${Settled} workspace=${workspace} one=${one} done=${done} onUndo=${undo} busy=${busy} /></li>`;
+    <${Settled} workspace=${workspace} one=${one} done=${done} /></li>`;
   return html`<li class=${`candidate ${current ? "current" : ""}`} data-candidate=${one.id} onFocusCapture=${onFocus}>
     <div class="candidate-ask" tabindex="0" data-row="true" role="group" aria-label=${`${place}. ${questionOf(one)}`}>
       <p class="candidate-meta"><span>${place}</span><code>${one.id}</code><span>${kindTitle(one.kind)}</span>
@@ -73,7 +72,6 @@ function List({ workspace, candidates, reload }) {
   const [errors, setErrors] = useState({});
   const [seen, setSeen] = useState(candidates);
   const [focused, setFocused] = useState("");
-  const last = useRef([]);
   const acts = useActs(workspace);
   // A settled candidate leaves the data; it stays in its place here, so that one sees what one did.
   useEffect(() => setSeen((was) => {
@@ -94,28 +92,17 @@ function List({ workspace, candidates, reload }) {
     setErrors((was) => ({ ...was, [one.id]: null }));
     const made = await acts.run({ what, id: one.id, seq: one.changed_seq });
     if (!made) return;
-    last.current.push(one.id);
     setDone((was) => ({ ...was, [one.id]: made }));
     requestAnimationFrame(() => focusNext(one.id));
-  };
-  const undo = async (id) => {
-    const made = await acts.run({ what: "reopen", id, seq: done[id].event?.seq });
-    if (!made) return;
-    last.current = last.current.filter((other) => other !== id);
-    setDone(({ [id]: _, ...rest }) => rest);
-    reload();
-    requestAnimationFrame(() => document.querySelector(`#main [data-candidate="${CSS.escape(id)}"] [data-row]`)?.focus());
   };
   useEffect(() => {
     const pressed = (event) => {
       if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !keysOn()) return;
       if (event.target.closest?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
       const what = { a: "accept", r: "reject" }[event.key];
-      const id = last.current.at(-1);
-      if (what && current && !acts.busy) decide(current, what);
-      else if (event.key === "u" && id && done[id]?.item?.may?.includes("reopen")) undo(id);
-      else return;
+      if (!what || !current || acts.busy) return;
       event.preventDefault();
+      decide(current, what);
     };
     window.addEventListener("keydown", pressed);
     return () => window.removeEventListener("keydown", pressed);
@@ -126,7 +113,7 @@ function List({ workspace, candidates, reload }) {
       ${Object.keys(done).length > 0 && ` · ${Object.keys(done).length} settled here`}</p>
     <ul class="candidates">${seen.map((one, index) => html`<${Candidate} key=${one.id} workspace=${workspace} one=${one} done=${done[one.id]} current=${one === current} onFocus=${() => setFocused(one.id)}
       error=${errors[one.id]} busy=${acts.busy !== ""} place=${`${index + 1} of ${seen.length}`}
-      decide=${(what) => decide(one, what)} undo=${() => undo(one.id)}
+      decide=${(what) => decide(one, what)}
       onReload=${() => { setErrors((was) => ({ ...was, [one.id]: null })); reload(); }} />`)}</ul>`;
 }
 

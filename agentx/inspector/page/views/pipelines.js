@@ -21,13 +21,12 @@ const SHORT = { stale: "out of date", after: "after such", changed: "changed" };
 const stepStatus = (step) => (MARKS[step.status] ? step.status : "waiting");
 const stageOf = (step) => String(step.id).replace(/\[.*$/s, "");
 
-/** Steps as the view draws them: `stale` is a word, and a need of a loop is one of all its steps. */
+/** Steps as the view draws them: a need of a loop is one of all its steps. */
 function read(data) {
   const loops = new Map();
   for (const step of data.steps) if (step.loop) loops.set(step.loop, [...(loops.get(step.loop) ?? []), step.id]);
   return data.steps.map((step) => ({
     ...step,
-    stale: step.stale === true ? (String(step.why).startsWith("after ") ? "after" : "stale") : step.stale || "",
     needs: (step.needs ?? []).flatMap((need) => loops.get(need) ?? [need]),
   }));
 }

@@ -28,7 +28,7 @@ function Open({ workspace, one, acts, reload }) {
       ${one.last_seq > one.opened?.seq && html`<span>last in <${EventLink} workspace=${workspace} seq=${one.last_seq} /></span>`}</p>
     ${one.excerpt && html`<${Text} text=${one.excerpt} block=${true} />`}
     ${one.command && html`<p class="note">Found by <code><${Text} text=${one.command} most=${300} /></code>; it closes when a run shows that it passes.</p>`}
-    <${Actions} item=${{ id: one.id, text: one.text }} may=${one.may} only=${["resolve", "retire"]} acts=${acts} seq=${one.changed_seq} />
+    <${Actions} item=${{ id: one.id, text: one.text }} may=${one.may} only=${["retire"]} acts=${acts} seq=${one.changed_seq} />
     ${acts.result?.id === one.id && html`<${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />`}
   </li>`;
 }

@@ -112,7 +112,9 @@ class DirectorModel:
 def build(root: Path, settings) -> Path:
     """Make the workspace of the story and return its directory."""
     with made_up_time() as time:
-        with Workspace.create(root, title="A book of fables in two languages", from_dir=FABLES / "start", settings=settings) as ws:
+        with Workspace.create(
+            root, title="A book of fables in two languages", from_dir=FABLES / "start", settings=settings
+        ) as ws:
             ws.configure("tools.run_command", "true")
             ws.configure("embeddings.model", "none")
             ws.configure("checks.tests.command", "python -m pytest -q")
@@ -148,12 +150,19 @@ def _rules(ws, time) -> None:
     old = ws.remember("rule", "When changing the glossary, tell the reviewers of both languages.", score=5.5)
     for day in range(9):
         time.wait(days=1)
-        run = _run(ws, time, f"Deploy proof {day + 1}", ("python -m pytest -q", f"git tag proof-{day + 1}", "sh tools/publish.sh"))
+        run = _run(
+            ws,
+            time,
+            f"Deploy proof {day + 1}",
+            ("python -m pytest -q", f"git tag proof-{day + 1}", "sh tools/publish.sh"),
+        )
         kept, broke = ((tests.id,), ()) if day not in (3, 6) else ((), (tests.id,))
         graded = TaskGraded(task=f"Deploy proof {day + 1}", passed=bool(kept), kept=kept, broke=broke)
         ws.record(Draft(data=graded, actor="agent:main", run=run))
         ws.maintain()
-    ws.edit_memory(old.id, "When changing the glossary, tell the reviewers of both languages and update the index.")
+    ws.edit_memory(
+        old.id, "When changing the glossary, tell the reviewers of both languages and update the index."
+    )
     ws.retire(ws.remember("rule", "Write captions in capital letters.", score=5).id)
 
 
@@ -161,7 +170,9 @@ def _run(ws, time, task, commands, *, failing=(), outputs=None, status="COMPLETE
     """Record a run of commands; return its id."""
     run = f"r-{ws.state.counts.get('RunStarted', 0) + 1}"
     actor = f"agent:{agent}"
-    ws.record(Draft(data=RunStarted(task=ws.body(task), agent=agent, model="script/writer"), actor=actor, run=run))
+    ws.record(
+        Draft(data=RunStarted(task=ws.body(task), agent=agent, model="script/writer"), actor=actor, run=run)
+    )
     for number, command in enumerate(commands, start=1):
         took = 900 + 1_700 * number
         time.wait(minutes=took / 60_000)
@@ -184,11 +195,27 @@ def _run(ws, time, task, commands, *, failing=(), outputs=None, status="COMPLETE
 def _problems(ws, time) -> None:
     tests, lint = "python -m pytest", "ruff check proofs"
     time.wait(days=2)
-    _run(ws, time, "Keep umlauts in titles", (tests,), failing=(tests,), outputs={tests: FAILED}, status="FAILED")
+    _run(
+        ws,
+        time,
+        "Keep umlauts in titles",
+        (tests,),
+        failing=(tests,),
+        outputs={tests: FAILED},
+        status="FAILED",
+    )
     time.wait(days=1)
     _run(ws, time, "Mend the titles", (tests,), outputs={tests: PASSED})
     time.wait(days=3)
-    _run(ws, time, "Sort the index by title", (tests,), failing=(tests,), outputs={tests: FAILED}, status="FAILED")
+    _run(
+        ws,
+        time,
+        "Sort the index by title",
+        (tests,),
+        failing=(tests,),
+        outputs={tests: FAILED},
+        status="FAILED",
+    )
     _run(ws, time, "Tidy the index", (lint,), failing=(lint,), outputs={lint: LINT}, status="FAILED")
 
 
@@ -204,14 +231,30 @@ def _deployments(ws, time) -> None:
     for number in range(7):
         time.wait(days=0.6)
         bad = number == 2
-        run = _run(ws, time, "Publish the book", steps, failing=steps[2:] if bad else (), status="FAILED" if bad else "COMPLETED")
+        run = _run(
+            ws,
+            time,
+            "Publish the book",
+            steps,
+            failing=steps[2:] if bad else (),
+            status="FAILED" if bad else "COMPLETED",
+        )
         graded = TaskGraded(task="Publish the book", passed=not bad, flow=flow.id, steps_seen=3, steps=3)
         ws.record(Draft(data=graded, actor="agent:main", run=run))
     ws.flows.edit(flow.id, steps=[*flow.detail.steps, "Write to the readers' list."])
-    ws.flows.add("order paper", ["Ask three printers for a price.", "Compare by weight.", "Order."], triggers=["we need paper"])
+    ws.flows.add(
+        "order paper",
+        ["Ask three printers for a price.", "Compare by weight.", "Order."],
+        triggers=["we need paper"],
+    )
     for number in (1, 2):
         time.wait(minutes=30)
-        _run(ws, time, f"Make the audio of fable {number}", ("sh tools/speak.sh", "sh tools/normalise.sh", "sh tools/upload.sh"))
+        _run(
+            ws,
+            time,
+            f"Make the audio of fable {number}",
+            ("sh tools/speak.sh", "sh tools/normalise.sh", "sh tools/upload.sh"),
+        )
     ws.backtest()
 
 
@@ -226,7 +269,12 @@ def _newsletter(ws, time) -> None:
         return f"sent {fable} to 214 readers"
 
     def work(assignment) -> str:
-        fable = ("The Fox and the Grapes", "The Dog and the Shadow", "The Crow and the Pitcher", "The Ants and the Grasshopper")[len(sent)]
+        fable = (
+            "The Fox and the Grapes",
+            "The Dog and the Shadow",
+            "The Crow and the Pitcher",
+            "The Ants and the Grasshopper",
+        )[len(sent)]
         return assignment.tools.call("send_mail", {"fable": fable}).output
 
     def lost(assignment) -> Outcome:
@@ -246,7 +294,9 @@ def _newsletter(ws, time) -> None:
     )
     for worker in (work, work, lost, work):
         time.wait(days=1)
-        run_directed(ws.engine, Function("mailer", worker), {"send_mail": send_mail}, model=model, agent="mailer")
+        run_directed(
+            ws.engine, Function("mailer", worker), {"send_mail": send_mail}, model=model, agent="mailer"
+        )
 
 
 def _directive(summary: str, strategy: str, reflection: str) -> dict:
@@ -275,7 +325,9 @@ def _pipeline(ws, time, root: Path) -> None:
         shutil.copytree(FABLES / name, root / name)
 
     def run() -> None:
-        Runner(ws.engine, root / "fables.yaml", lambda _name: ScriptedModel(root / "model.jsonl"), jobs=2).run()
+        Runner(
+            ws.engine, root / "fables.yaml", lambda _name: ScriptedModel(root / "model.jsonl"), jobs=2
+        ).run()
         time.wait(minutes=12)
 
     run()
@@ -288,7 +340,9 @@ def _pipeline(ws, time, root: Path) -> None:
 
 
 def _asked(ws) -> str:
-    return next(call.call_id for call in ws.state.pending.values() if call.awaits_approval and call.approved is None)
+    return next(
+        call.call_id for call in ws.state.pending.values() if call.awaits_approval and call.approved is None
+    )
 
 
 CANDIDATES = (
@@ -310,7 +364,10 @@ def _waiting_call(ws, time, root: Path) -> None:
     time.wait(minutes=50)
     script = root / "turns.jsonl"
     turns = [
-        {"thought": "The flow begins with a backup.", "tool_calls": [{"name": "run_command", "arguments": {"command": "sh tools/publish.sh"}}]},
+        {
+            "thought": "The flow begins with a backup.",
+            "tool_calls": [{"name": "run_command", "arguments": {"command": "sh tools/publish.sh"}}],
+        },
         {"answer": "It is online."},
     ]
     script.write_text("".join(f"{json.dumps(turn)}\n" for turn in turns))
