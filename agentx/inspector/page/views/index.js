@@ -5,7 +5,8 @@ export const VIEWS = {
   event: { title: "Event", under: "timeline", load: () => import("./event.js") },
   context: { title: "Context", nav: "Context", group: "Work", key: "c", load: () => import("./context.js") },
   search: { title: "Search", nav: "Search", group: "Work", key: "s", load: () => import("./search.js") },
-  file: { title: "File", under: "search", load: () => import("./file.js") },
+  files: { title: "Files", nav: "Files", group: "Work", key: "f", load: () => import("./files.js") },
+  file: { title: "File", under: "files", load: () => import("./file.js") },
 };
 
 /** Groups of the menu, in order. */
