@@ -8,6 +8,7 @@ import { number, plain, plural, shorten } from "../text.js";
 
 const TIERS = [["", "As usual"], ["0", "0: the least"], ["1", "1: usual"], ["2", "2: with the day"], ["3", "3: with the log"]];
 const MARKS = {
+  __proto__: null,
   message: "Message", run: "Run", checkpoint: "Checkpoint", directive: "Directive", undo: "Undo", restore: "Restore",
   fork: "Fork", purge: "Purge", reset: "Reset",
 };
@@ -175,7 +176,7 @@ function Differences({ workspace, a, b, message, tier, moving }) {
 
 /** Sections keep their colour while the slider moves. */
 function useTints(sections) {
-  const tints = useRef({});
+  const tints = useRef(Object.create(null));
   for (const { name } of sections ?? []) tints.current[name] ??= Object.keys(tints.current).length;
   return tints.current;
 }

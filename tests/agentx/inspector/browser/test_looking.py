@@ -158,7 +158,7 @@ def test_the_keyboard_alone_leads_from_the_timeline_to_an_event_and_its_context(
     looking.settle()
     press("g")
     press("t")
-    page.wait_for_function("() => document.activeElement.textContent === 'Timeline'")
+    page.wait_for_function(f"() => document.activeElement.dataset.seq === '{seq}'")  # where one left it
     press("/")
     page.keyboard.type("jj?")
     assert page.get_by_label("Words").input_value() == "jj?"
