@@ -133,12 +133,19 @@ def _at(engine: Engine, seq: int) -> str:
 
 
 def _files(engine: Engine, files: ArtifactsBetween, *, patches: bool) -> Iterator[FileDiff]:
+    for old, new in names_changed(files):
+        before, after = files.then.get(old), files.now.get(new)
+        yield _compare_file(engine, old, new, before, after, patches=patches)
+
+
+def names_changed(files: ArtifactsBetween) -> Iterator[tuple[str, str]]:
+    """Yield the files that differ between two moments, by path: the earlier and the later name of each."""
     moved = {new: old for new, old in files.moved.items() if old not in files.now and new not in files.then}
     for path in sorted((files.then.keys() - set(moved.values())) | files.now.keys()):
         old, new = moved.get(path, path), path
         before, after = files.then.get(old), files.now.get(new)
         if old != new or before is None or after is None or _entry(before) != _entry(after):
-            yield _compare_file(engine, old, new, before, after, patches=patches)
+            yield old, new
 
 
 def changed_file(engine: Engine, made: FileChange) -> FileDiff:

@@ -33,7 +33,7 @@ HEADERS: Mapping[str, str] = {
     "x-frame-options": "DENY",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-"""Headers of every response, whatever its status."""
+"""Headers of every response over HTTP, whatever its status; the listener adds them."""
 
 _DECISIVE = ("host", "origin", "authorization", "sec-fetch-site", "content-type")
 """Headers that decide whether a request is served: each is given once at most."""

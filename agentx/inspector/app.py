@@ -17,7 +17,7 @@ from agentx import __version__
 from agentx.core.layout import NotAWorkspace
 from agentx.engine.moment_parser import NoSuchMoment
 from agentx.inspector import acts, contexts, events, files, memory, overview, work
-from agentx.inspector.access import HEADERS, Grant, Grants, InspectorError, require_own_page
+from agentx.inspector.access import Grant, Grants, InspectorError, require_own_page
 from agentx.inspector.asking import Asked
 from agentx.inspector.streaming import EventStream
 from agentx.memory.editing import NoSuchItem
@@ -89,6 +89,10 @@ class Desk(Protocol):
         """Send the events after one, and future ones, while there is room; return what ends that."""
         ...
 
+    def inside_run(self, client: tuple[str, int]) -> bool:
+        """Return whether an agent's run sends a request."""
+        ...
+
     def hosts(self) -> set[str]:
         """Return the values of ``Host`` that lead here."""
         ...
@@ -111,24 +115,18 @@ class Inspector:
         if self._app is None:
             self._app = await asyncio.to_thread(_application, self)
 
-        async def headed(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", ()), *own]}
-            await send(message)
-
         try:
             static = not scope["path"].startswith(f"{PREFIX}/api/")
             require_own_page(scope["method"], scope["headers"], self._desk.hosts(), static=static)
-            await self._app(scope, receive, headed)
+            await self._app(scope, receive, send)
         except InspectorError as error:
-            await _refusal(error)(scope, receive, headed)
+            await _refusal(error)(scope, receive, send)
 
     # --- answers ------------------------------------------------------------------------------------------
 
     async def workspaces(self, request: "Request") -> "Response":
         """Return the workspaces that the token opens."""
-        grant = self._grant(request)
+        grant = await self._grant(request)
 
         def titles() -> dict[str, str]:
             found = {}
@@ -141,7 +139,7 @@ class Inspector:
 
     async def read(self, reading: Reading, request: "Request") -> "Response":
         """Answer a question about a workspace."""
-        grant, asked = self._grant(request), Asked({**request.query_params, **request.path_params})
+        grant, asked = await self._grant(request), Asked({**request.query_params, **request.path_params})
         root = grant.root(request.path_params["w"])
 
         def work() -> bytes:
@@ -152,7 +150,7 @@ class Inspector:
 
     async def act(self, request: "Request") -> "Response":
         """Carry out an act of the user."""
-        grant = self._grant(request)
+        grant = await self._grant(request)
         root = grant.root(request.path_params["w"])
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise InspectorError(415, "An act is sent as application/json.")
@@ -164,12 +162,21 @@ class Inspector:
 
         return _json(await self._desk.run(work))
 
-    def _grant(self, request: "Request") -> Grant:
-        return self.grants.find(request.headers.get("authorization", ""))
+    async def _grant(self, request: "Request") -> Grant:
+        """Return what a request may see.
+
+        Raises:
+            InspectorError: It has no valid token, or an agent's run sent it, wherever it has the token from.
+        """
+        grant = self.grants.find(request.headers.get("authorization", ""))
+        client = request.client
+        if client is None or await self._desk.run(partial(self._desk.inside_run, tuple(client))):
+            raise InspectorError(403, "The inspector is the user's: it is refused inside an agent's run.")
+        return grant
 
     async def stream(self, request: "Request") -> "Response":
         """Send events as they are recorded."""
-        grant, asked = self._grant(request), Asked(request.query_params)
+        grant, asked = await self._grant(request), Asked(request.query_params)
         root = grant.root(request.path_params["w"])
         after = asked.number("after") if asked.given("after") else None
 

@@ -1,16 +1,22 @@
 """The context that an agent would be given, now or at an earlier moment, and how two of them differ."""
 
+from itertools import islice
 from typing import Any
 
 from agentx.context.assembler import TITLES, Context
 from agentx.context.rendering import ContextItem, unmarked
 from agentx.context.service import why_lexical
 from agentx.engine.moment_parser import event_at
+from agentx.history.diff import names_changed
+from agentx.history.undo_restore import ArtifactsBetween, files_between
 from agentx.inspector.access import InspectorError
 from agentx.inspector.asking import Asked, cut
 from agentx.inspector.memory import enforced
 from agentx.synthesis.state.state import State
 from agentx.workspace import Workspace
+
+MOST_FILES = 1_000
+"""Maximum number of changed files that are listed."""
 
 _MOST_TOKENS = 200_000
 _TIERS = 3
@@ -52,7 +58,11 @@ def compare(ws: Workspace, asked: Asked) -> dict[str, Any]:
     state = ws.engine.snapshot()
     before = {item.id: _item(item, state, first.seq) for item in first.items}
     after = {item.id: _item(item, state, last.seq) for item in last.items}
-    files = ws.diff(first.seq, last.seq).files
+    if last.seq < first.seq:
+        raise InspectorError(
+            400, f"Event {last.seq} is before event {first.seq}; give the earlier one as `a`."
+        )
+    files = files_between(ws.engine, first.seq, last.seq)
     return {
         "a": {"seq": first.seq, "at": _time(ws, first.seq)},
         "b": {"seq": last.seq, "at": _time(ws, last.seq)},
@@ -65,10 +75,16 @@ def compare(ws: Workspace, asked: Asked) -> dict[str, Any]:
         ],
         "tokens": [first.tokens, last.tokens],
         "files": [
-            {"path": one.path, "change": one.what, "added": one.added, "removed": one.removed}
-            for one in files
+            {"path": new, "old_path": old if old != new else "", "change": _change(files, old, new)}
+            for old, new in islice(names_changed(files), MOST_FILES)
         ],
     }
+
+
+def _change(files: ArtifactsBetween, old: str, new: str) -> str:
+    if old != new:
+        return "moved"
+    return "changed" if old in files.then and new in files.now else "added" if new in files.now else "deleted"
 
 
 def _made(ws: Workspace, asked: Asked, moment: str) -> Context:

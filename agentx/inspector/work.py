@@ -12,8 +12,8 @@ from agentx.engine.moment_parser import event_at, events_at
 from agentx.inspector.access import InspectorError
 from agentx.inspector.asking import Asked, cut
 from agentx.pipelines.board import board_of
-from agentx.pipelines.started import plan_of, present, started
 from agentx.pipelines.upkeep.out_of_date import overview
+from agentx.pipelines.upkeep.started import plan_of, present, started
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.cognition_events import Interacted
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from agentx.client import place
+from agentx.inspector.access import HEADERS
 from agentx.server.connection import BEHIND_BYTES, MOST_BYTES, Connection, Service
 from agentx.server.peers import Peer
 from agentx.storage.errors import AgentXError
@@ -42,7 +43,6 @@ _ONCE = {b"host", b"origin", b"authorization", b"content-type", b"content-length
 
 _OTHERS = [
     (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
     (b"connection", b"close"),
 ]
 
@@ -245,6 +245,7 @@ class HttpListener:
         )
         config.load()
         state = uvicorn.server.ServerState()
+        state.default_headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         self._connections = state.connections
         protocol = _guarded()
 
@@ -352,6 +353,13 @@ def _guarded() -> type[Any]:
             if len(self.connections) > MOST_OVER_HTTP:
                 transport.abort()
             self.loop.call_later(SLOW_S, self.end_if_silent)
+
+        def send_400_response(self, msg: str) -> None:
+            head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+            line = f"HTTP/1.1 400 {_REASONS[400]}\r\n{head}content-type: text/plain\r\n"
+            text = f"{line}content-length: {len(msg)}\r\nconnection: close\r\n\r\n{msg}"
+            self.transport.write(text.encode("ascii"))
+            self.transport.close()
 
         def end_if_silent(self) -> None:
             if getattr(self, "cycle", None) is None:  # it has sent no request

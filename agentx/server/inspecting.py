@@ -13,7 +13,7 @@ from agentx.server.connection import Service
 from agentx.server.errors import PARAMS, Cancelled, Refused
 from agentx.server.following import Stream
 from agentx.server.methods import FOLLOWERS
-from agentx.server.peers import Peer
+from agentx.server.peers import Peer, TcpPeers
 from agentx.settings import Settings
 from agentx.storage.events.types import Event
 from agentx.workspace import Workspace
@@ -58,6 +58,11 @@ class InspectorDesk:
         self.busy = 0
         self._service = service
         self._peer = peer
+        self._clients = TcpPeers()
+
+    def inside_run(self, client: tuple[str, int]) -> bool:
+        """Return whether an agent's run sends a request."""
+        return self._clients.inside_run(client, self.port)
 
     def hosts(self) -> set[str]:
         """Return the values of ``Host`` that lead here."""

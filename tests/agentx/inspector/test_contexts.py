@@ -24,7 +24,7 @@ def test_two_moments_differ_by_their_items_and_files(page, root):
     assert [item["id"] for item in found["added"] if item["memory"]] == ["c-2"]
     assert [(one["path"], one["change"]) for one in found["files"]] == [("notes.md", "added")]
     assert page.get("context/compare?b=1", 400)["error"]
-    assert page.get("context/compare?a=3&b=1", 404)["error"]
+    assert page.get("context/compare?a=3&b=1", 400)["error"]
 
 
 def test_files_are_shown_as_they_were(page, root):
