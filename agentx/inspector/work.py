@@ -13,8 +13,8 @@ from agentx.inspector.access import InspectorError
 from agentx.inspector.asking import Asked, cut
 from agentx.pipelines.board import board_of
 from agentx.pipelines.pointing.changes import OutOfDate
-from agentx.pipelines.started import plan_of, present, started
 from agentx.pipelines.upkeep.out_of_date import overview
+from agentx.pipelines.upkeep.started import plan_of, present, started
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.cognition_events import Interacted
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued

@@ -61,10 +61,11 @@ class Server:
 
     Args:
         settings: The settings from the environment.
+        remote: Whether it opens workspaces on another machine's file system too.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.pool = Pool(settings.server_workspaces)
+    def __init__(self, settings: Settings, *, remote: bool = False) -> None:
+        self.pool = Pool(settings.server_workspaces, remote=remote)
         self.workers = ThreadPoolExecutor(_THREADS, "agentx-worker")
         self.leaving = False
         self._settings = settings
@@ -189,8 +190,7 @@ class Server:
             while not self._done.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._done.wait(), _LOOK_S)
-                unused = time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
-                if unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
+                if self._unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
                     self.leave()
         finally:
             self.leaving = True
@@ -209,7 +209,7 @@ class Server:
             self.pool.close()
 
     async def run_inspector(self, roots: list[Path], told: Callable[[str], None]) -> None:
-        """Serve the inspector for some workspaces, and nothing else, until it is told to stop.
+        """Serve the inspector for some workspaces, and nothing else, until told to stop or long unused.
 
         Args:
             roots: The directories of the workspaces.
@@ -222,7 +222,9 @@ class Server:
         http = self._listener = HttpListener(self, loop, _not_here, self._inspecting.inspector)
         try:
             told(await loop.run_in_executor(self.workers, self.inspect, roots, self._settings))
-            await self._done.wait()
+            while not self._done.is_set() and not self._unused:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._done.wait(), _LOOK_S)
         finally:
             self.leaving = True
             http.close()
@@ -242,6 +244,10 @@ class Server:
         """Wait until every request is answered."""
         while self._busy:  # noqa: ASYNC110 - it is looked at rarely, and counted in one place
             await asyncio.sleep(0.01)
+
+    @property
+    def _unused(self) -> bool:
+        return time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
 
     @property
     def _busy(self) -> int:
@@ -346,7 +352,7 @@ def serve_inspector(settings: Settings, roots: list[Path], told: Callable[[str],
         ServedFromRun: An agent's run started this process.
     """
     refuse_runs(settings)
-    asyncio.run(Server(settings).run_inspector(roots, told))
+    asyncio.run(Server(settings, remote=True).run_inspector(roots, told))
 
 
 def refuse_runs(settings: Settings) -> None:

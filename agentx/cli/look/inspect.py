@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from agentx.cli.terminal import Terminal
-from agentx.client.client import Client, ServerUnavailable
+from agentx.client.client import Client, RequestFailed, ServerUnavailable
 from agentx.core import layout
+from agentx.server.mounts import RemoteMount
 from agentx.server.server import refuse_runs, serve_inspector
+from agentx.storage.errors import UsageError
 
 
 def inspect(
@@ -25,12 +27,15 @@ def inspect(
 ) -> None:
     """Open a page on this machine that shows workspaces: timeline, context, memory, runs, pipelines.
 
-    The address holds a key that is valid until the server exits. Without a server the page is served by
-    this command, until Ctrl-C.
+    The address holds a key that is valid until the server exits. Without a server this command serves the
+    page itself, until Ctrl-C.
     """
     refuse_runs(terminal.settings)
-    folders = directories or [terminal.folder]
-    roots = [layout.find_root(terminal.folder / folder) for folder in folders]
+    folders = [terminal.folder / folder for folder in directories or ()] or [terminal.folder]
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"The directory {folder} does not exist.")
+    roots = [layout.find_root(folder) for folder in folders]
 
     def show(url: str, *, served: bool) -> None:
         terminal.result({"url": url, "served_here": served}, url)
@@ -41,8 +46,8 @@ def inspect(
 
     try:
         with Client.connect(terminal.settings.environ) as client:
-            url = client.call("inspect.open", workspaces=[str(root) for root in roots])["url"]
-    except ServerUnavailable:
+            show(client.call("inspect.open", workspaces=[str(root) for root in roots])["url"], served=False)
+    except (ServerUnavailable, RequestFailed) as error:
+        if isinstance(error, RequestFailed) and error.kind != RemoteMount.__name__:
+            raise
         serve_inspector(terminal.settings, roots, lambda url: show(url, served=True))
-        return
-    show(url, served=False)

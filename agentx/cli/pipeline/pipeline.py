@@ -17,8 +17,8 @@ from agentx.pipelines.board import board_of
 from agentx.pipelines.drawing.picture import picture
 from agentx.pipelines.new_pipeline import REVIEWER, NewPipeline, new_pipeline
 from agentx.pipelines.runner import redo
-from agentx.pipelines.started import started_plan
 from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.upkeep.started import started_plan
 from agentx.policy.amendments import amend
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import FileAmended

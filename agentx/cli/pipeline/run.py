@@ -23,9 +23,9 @@ from agentx.cli.work.run import EXIT
 from agentx.engine import models
 from agentx.pipelines.board import Board, board_of
 from agentx.pipelines.runner import Runner
-from agentx.pipelines.started import plan_of, started_plan
 from agentx.pipelines.tracked import Tracker
 from agentx.pipelines.upkeep.out_of_date import overview
+from agentx.pipelines.upkeep.started import plan_of, started_plan
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.text import plain
 from agentx.workspace import Workspace

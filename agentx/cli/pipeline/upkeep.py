@@ -11,8 +11,8 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.pipelines.pointing.changes import OutOfDate, State
-from agentx.pipelines.started import present
 from agentx.pipelines.upkeep.out_of_date import StaleOverview, mark, overview
+from agentx.pipelines.upkeep.started import present
 from agentx.pipelines.upkeep.verification import VerifiedStage, verified
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.text import plain

@@ -98,22 +98,24 @@ export async function act(workspace, body) {
  * new ones are there, unless `fresh`.
  */
 export function useGet(parts, params, { fresh = false } = {}) {
-  const [state, setState] = useState({ data: null, error: null, loading: Boolean(parts) });
+  const [state, setState] = useState({ key: null, data: null, error: null });
   const [turn, setTurn] = useState(0);
-  const key = parts ? address(parts, params) : null;
+  const path = parts ? address(parts, params) : null;
+  const key = path && `${turn} ${path}`;
   useEffect(() => {
     if (!key) return undefined;
     const stop = new AbortController();
-    setState((was) => ({ data: fresh ? null : was.data, error: null, loading: true }));
     get(parts, params, stop.signal)
-      .then((data) => setState({ data, error: null, loading: false }))
+      .then((data) => setState({ key, data, error: null }))
       .catch((error) => {
-        if (error.name !== "AbortError") setState({ data: null, error, loading: false });
+        if (error.name !== "AbortError") setState({ key, data: null, error });
       });
     return () => stop.abort();
-  }, [key, turn]);
+  }, [key]);
   const reload = useCallback(() => setTurn((was) => was + 1), []);
-  return { ...state, reload };
+  const loading = Boolean(key) && state.key !== key;
+  const kept = loading && (fresh || state.error) ? { data: null, error: null } : state;
+  return { data: kept.data, error: kept.error, loading, reload };
 }
 
 /**

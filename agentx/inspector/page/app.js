@@ -93,6 +93,7 @@ function useTitle(route, name) {
     const arg = route.arg === null ? "" : ` ${plain(shorten(route.arg, 60))}`;
     document.title = [`${view}${arg}`, plain(shorten(name, 60)), "AgentX"].filter(Boolean).join(" · ");
     const now = `${route.workspace}/${route.view}/${route.arg}`;
+    if (!route.view) return;
     if (before.current !== null && before.current !== now) {
       let tries = 0;
       const focus = () => {

@@ -34,7 +34,7 @@ export const KEYS = [
   ["Esc", "close; leave a field"],
 ];
 
-const EDITABLE = "input, textarea, select, [contenteditable]";
+const EDITABLE = "input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable]";
 
 function step(direction) {
   const rows = [...document.querySelectorAll("#main [data-row]")].filter((row) => row.offsetParent !== null);

@@ -56,6 +56,13 @@ export const short = (value) => (value === null || value === undefined ? "–" :
 /** A noun with its number: `plural(2, "event")` is "2 events". */
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
+/** A size: "1.2 kB". */
+export function bytes(size) {
+  if (size === null || size === undefined) return "–";
+  if (size < 1000) return `${size} B`;
+  return size < 1e6 ? `${(size / 1e3).toFixed(1)} kB` : `${(size / 1e6).toFixed(1)} MB`;
+}
+
 /** "ToolCallExecuted" → "Tool call executed". */
 export function typeTitle(type) {
   const words = String(type ?? "").replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();

@@ -2,12 +2,13 @@
 // each item why it is there and the sentence it came from, what was left out, and two moments side by side.
 import { useGet, useStream } from "../api.js";
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { Badge, Card, Choice, Empty, EventLink, Field, FileLink, ItemLink, Loaded, StackedBar, Text, ViewHead, When } from "../parts.js";
+import { Badge, Card, Choice, Empty, EventLink, Field, FileLink, ItemLink, Loaded, Skeleton, StackedBar, Text, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
 import { number, plain, plural, shorten } from "../text.js";
 
 const TIERS = [["", "As usual"], ["0", "0: the least"], ["1", "1: usual"], ["2", "2: with the day"], ["3", "3: with the log"]];
 const MARKS = {
+  __proto__: null,
   message: "Message", run: "Run", checkpoint: "Checkpoint", directive: "Directive", undo: "Undo", restore: "Restore",
   fork: "Fork", purge: "Purge", reset: "Reset",
 };
@@ -143,6 +144,8 @@ function Shown({ workspace, data, tint }) {
     <div class="stack">
       <div class="tabs" role="group" aria-label="Form"><button aria-pressed=${raw ? "false" : "true"} onClick=${() => setRaw(false)}>Sections</button>
         <button aria-pressed=${raw ? "true" : "false"} onClick=${() => setRaw(true)}>The text itself</button></div>
+      ${data.late?.length > 0 && html`<p class="note">Cut short by a deadline: <${Text} text=${data.late.join(", ")} most=${200} />.</p>`}
+      ${data.lexical && html`<p class="note">Recalled by words alone: <${Text} text=${data.lexical} most=${300} /></p>`}
       ${raw ? html`<${Card} title="As an agent reads it"><${Text} block text=${data.text} /><//>` : html`<${Sections} workspace=${workspace} data=${data} tint=${tint} />`}
     </div>
     <div class="stack aside-stack">
@@ -152,7 +155,7 @@ function Shown({ workspace, data, tint }) {
   </div>`;
 }
 
-function Differences({ workspace, a, b, message, tier }) {
+function Differences({ workspace, a, b, message, tier, moving }) {
   const found = useGet([workspace, "context", "compare"], { a, b, message, tier });
   const list = (title, items, sign, tone) => html`<${Card} title=${title} aside=${number(items.length)}>
     ${items.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="rows"><${Some} of=${items} item=${(item, index) => html`<li key=${`${item.id}/${index}`} class=${`differs ${tone}`}>
@@ -160,20 +163,20 @@ function Differences({ workspace, a, b, message, tier }) {
         ${item.before !== undefined && html`<p class="note">before: <${Text} text=${item.before} most=${400} /></p>`}
         <p class="note">${item.memory ? html`<${ItemLink} workspace=${workspace} id=${item.memory} row />` : html`<code><${Text} text=${item.id} most=${60} /></code>`}${item.why && html` · <${Text} text=${item.why} most=${200} />`}</p></div></li>`} /></ul>`}
   <//>`;
-  return html`<div aria-busy=${found.loading ? "true" : "false"}><${Loaded} from=${found} lines=${10}>${(data) => html`<div class="stack">
-    <p class="lead">From event ${number(data.a)} to event ${number(data.b)}: ${number(data.tokens[0])} → ${number(data.tokens[1])} tokens.</p>
+  return html`<div aria-busy=${found.loading || moving ? "true" : "false"}><${Loaded} from=${found} lines=${10}>${(data) => html`<div class="stack">
+    <p class="lead">From event ${number(data.a.seq)} to event ${number(data.b.seq)}: ${number(data.tokens[0])} → ${number(data.tokens[1])} tokens.</p>
     <div class="columns">
       <div class="stack">${list("New in the context", data.added, "+", "add")}${list("Said otherwise", data.changed, "~", "")}</div>
       <div class="stack">${list("No longer in the context", data.removed, "−", "del")}
         <${Card} title="Files between them" aside=${number(data.files.length)}>
-          ${data.files.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="rows"><${Some} of=${data.files} item=${(file) => html`<li key=${file.path}><${FileLink} workspace=${workspace} path=${file.path} at=${data.b} /> <${Badge}>${file.change}<//></li>`} /></ul>`}
+          ${data.files.length === 0 ? html`<p class="note">None.</p>` : html`<ul class="rows"><${Some} of=${data.files} item=${(file) => html`<li key=${file.path}><${FileLink} workspace=${workspace} path=${file.path} at=${data.b.seq} /> <${Badge}>${file.change}<//></li>`} /></ul>`}
         <//></div>
     </div></div>`}<//></div>`;
 }
 
 /** Sections keep their colour while the slider moves. */
 function useTints(sections) {
-  const tints = useRef({});
+  const tints = useRef(Object.create(null));
   for (const { name } of sections ?? []) tints.current[name] ??= Object.keys(tints.current).length;
   return tints.current;
 }
@@ -187,7 +190,9 @@ export default function Context({ workspace, query }) {
   const [message, setMessage] = useState(query.message ?? "");
   const shownAt = Math.min(at || last, last);
   const comparing = b > 0;
-  const [rested, restedB] = useRested(`${at}/${b}`, 220).split("/").map(Number);
+  const held = useRested(`${at}/${b}`, 220);
+  const moving = held !== `${at}/${b}`;
+  const [rested, restedB] = held.split("/").map(Number);
   // The address follows the slider, and the slider an address that somebody else changed: a link, the way back.
   const written = useRef(null);
   useEffect(() => {
@@ -240,6 +245,7 @@ export default function Context({ workspace, query }) {
           <button type="submit">Show</button>
         </form>
       </section>
-      ${comparing ? html`<${Differences} workspace=${workspace} a=${rested || Math.max(1, last - 1)} b=${Math.min(restedB || last, last)} message=${query.message} tier=${query.tier} />`
-        : html`<div aria-busy=${found.loading ? "true" : "false"}><${Loaded} from=${found} lines=${12}>${(context) => html`<${Shown} workspace=${workspace} data=${context} tint=${tint} />`}<//></div>`}`}<//>`;
+      ${comparing && !restedB ? html`<${Skeleton} lines=${10} />`
+        : comparing ? html`<${Differences} workspace=${workspace} moving=${moving} a=${rested || Math.max(1, last - 1)} b=${Math.min(restedB, last)} message=${query.message} tier=${query.tier} />`
+        : html`<div aria-busy=${found.loading || moving ? "true" : "false"}><${Loaded} from=${found} lines=${12}>${(context) => html`<${Shown} workspace=${workspace} data=${context} tint=${tint} />`}<//></div>`}`}<//>`;
 }

@@ -31,7 +31,7 @@ function Memory({ workspace, items }) {
     ${list("Memory that bore on it", items.filter((item) => !CAME.has(item.what)))}`;
 }
 
-const CHANGES = { added: "good", created: "good", removed: "bad", deleted: "bad" };
+const CHANGES = { __proto__: null, added: "good", created: "good", removed: "bad", deleted: "bad" };
 
 function Files({ workspace, files, seq }) {
   return html`<ul class="files">${files.map((file) => html`<li key=${file.path} class="file">

@@ -146,7 +146,7 @@ class Watched:
         context.on("request", self._requested)
         self.page.goto(url)
         self.page.wait_for_selector("h1")
-        self.page.wait_for_function("location.hash.split('/').length > 2")
+        self.page.wait_for_function("() => location.hash.split('/').length > 2")
         self.w = self.page.evaluate("location.hash.split('/')[1]")
 
     def _add(self, what, text):
@@ -166,7 +166,8 @@ class Watched:
         self.settle()
 
     def settle(self):
-        """Wait until nothing loads any more."""
+        """Wait until nothing loads any more; what an address changes begins to load within two frames."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
         self.page.wait_for_function(
             "() => document.querySelector('#main h1') && !document.querySelector('#main .skeleton, #main [aria-busy=true]')"
         )
