@@ -181,7 +181,11 @@ def test_a_directed_run_shows_the_directors_reasons_and_its_steps(watch, url):
     ):
         assert reason in text
     assert looking.page.locator(".run-steps li").count() == len(run["steps"])
-    assert looking.page.locator(".run-steps .duration").count() == sum(bool(step["tool"]) for step in run["steps"]) == 1
+    assert (
+        looking.page.locator(".run-steps .duration").count()
+        == sum(bool(step["tool"]) for step in run["steps"])
+        == 1
+    )
 
 
 # --- what a person does -------------------------------------------------------------------------------------
