@@ -105,7 +105,7 @@ function ActDialog({ what, item, busy, onSend, onClose }) {
       ${how.words && html`<${Field} label=${`${how.words} (kept in the record; may be empty)`}><textarea ref=${field} rows="3" value=${reason} maxlength="2000"
         onInput=${(event) => setReason(event.currentTarget.value)}></textarea><//>`}
       <div class="act-buttons"><button type="button" class="quiet" onClick=${onClose}>Cancel</button>
-        <button type="submit" class="primary" disabled=${same || busy}>${how.label}</button></div>
+        <button type="submit" class="primary" disabled=${same || busy}>${how.text ? "Save" : how.label}</button></div>
     </form>
   <//>`;
 }
@@ -131,8 +131,8 @@ function DecideDialog({ workspace, call, acts, onClose }) {
     <div class="act-form">
       ${call.reason && html`<p><${Text} text=${call.reason} most=${600} /></p>`}
       <${Text} text=${argumentsOf(call) || "No arguments."} block=${true} />
-      <p class="note">Asked by <${EventLink} workspace=${workspace} seq=${call.seq} />. An approval is for this call alone, exactly as it stands here;
-        the agent goes on with its next run.</p>
+      <p class="note">An approval is for this call alone, exactly as it stands here; the agent goes on with its next run. Asked in event${" "}
+        <${EventLink} workspace=${workspace} seq=${call.seq} /></p>
       <${Field} label="Reason (the agent is told; may be empty)"><textarea ref=${first} rows="2" value=${reason} maxlength="2000"
         onInput=${(event) => setReason(event.currentTarget.value)}></textarea><//>
       <div class="act-buttons">

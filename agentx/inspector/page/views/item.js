@@ -55,12 +55,12 @@ function Curves({ curve, item }) {
     return { x: [...seconds, now], series, y: [0, Math.ceil(top)] };
   }, [curve]);
   if (!drawn) return null;
-  const changes = curve.length - 1;
+  const changes = curve.filter((one, index) => index > 0 && (one.score !== curve[index - 1].score || one.strength !== curve[index - 1].strength)).length;
   if (changes === 0) {
     return html`<${Card} title="Score and strength" aside="unchanged"><p class="note">Its score is ${Number(item.score).toFixed(1)} of 10 and its strength${" "}
       ${Number(item.strength).toFixed(1)} since it was made; nothing has changed them.</p><//>`;
   }
-  return html`<${Card} title="Score and strength" aside=${changes > 0 ? plural(changes, "change") : "unchanged"}>
+  return html`<${Card} title="Score and strength" aside=${plural(changes, "change")}>
     <${Chart} ...${drawn} height=${190} label=${`Score and strength of ${item.id} over time`} />
     <p class="note">The score says how much it matters, from 1 to 10; the strength how slowly it fades.</p>
   <//>`;

@@ -9,6 +9,8 @@ import { duration, number, plain, plural, short } from "../text.js";
 import { outcomeTone, outcomeWords } from "../words.js";
 
 const LIMIT = 50;
+/** Characters of a task in the title of its run; the whole stands below. */
+const TITLE = 110;
 
 const outcomeOf = (run) => run.ended?.outcome ?? run.status ?? "RUNNING";
 /** US dollars, with as many digits as a small sum needs. */
@@ -103,12 +105,13 @@ function OneRun({ workspace, id }) {
       const whole = steps.reduce((sum, step) => sum + (step.duration_s ?? 0), 0);
       const tools = Object.entries(run.tools ?? {}).sort(([, a], [, b]) => b - a);
       const directives = [run.directed, ...run.directives].filter((one, index, all) => one && all.findIndex((other) => other?.seq === one.seq) === index);
-      return html`<${ViewHead} title=${html`<${Text} text=${run.task || "(no task)"} most=${1000} />`}>
+      return html`<${ViewHead} title=${html`<${Text} text=${run.task || "(no task)"} most=${TITLE} />`}>
           <span class="badges"><code><${Text} text=${run.id} most=${40} /></code> <span><${Text} text=${run.agent} most=${40} /></span>
             <${Badge} tone=${outcomeTone(outcome)}>${outcomeWords(outcome)}<//></span><//>
         <div class="columns wide-left">
           <div class="stack">
             ${directives.map((one) => html`<${Directive} key=${one.seq} workspace=${workspace} one=${one} />`)}
+            ${run.prompt?.text?.length > TITLE && html`<${Card} title="Task"><${Text} text=${run.prompt.text} most=${600} block=${true} cut=${run.prompt.cut} /><//>`}
             <${Card} title="Steps" aside=${steps.length > 0 && `${plural(steps.length, "step")} · ${duration(whole)} in tools`}>
               ${steps.length ? html`<${Steps} workspace=${workspace} steps=${steps} whole=${whole} />` : html`<p class="note">No tool was called.</p>`}<//>
           </div>
