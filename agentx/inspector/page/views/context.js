@@ -138,13 +138,18 @@ function Omitted({ workspace, omitted }) {
   <//>`;
 }
 
-function Shown({ workspace, data, tint }) {
+const LATE = { __proto__: null, lock: "what other processes recorded", search: "the search", recap: "the recap of the day" };
+
+/** What a deadline cut off, in words. */
+const late = (what) => LATE[what] ?? (what.startsWith("log:") ? "all earlier messages" : plain(what));
+
+function Shown({ workspace, data, tint, reload }) {
   const [raw, setRaw] = useState(false);
   return html`<div class="columns context-columns">
     <div class="stack">
       <div class="tabs" role="group" aria-label="Form"><button aria-pressed=${raw ? "false" : "true"} onClick=${() => setRaw(false)}>Sections</button>
         <button aria-pressed=${raw ? "true" : "false"} onClick=${() => setRaw(true)}>The text itself</button></div>
-      ${data.late?.length > 0 && html`<p class="note">Cut short by a deadline: <${Text} text=${data.late.join(", ")} most=${200} />.</p>`}
+      ${data.late?.length > 0 && html`<p class="note">A deadline left no time for ${data.late.map(late).join(", ")}. <button class="quiet" onClick=${reload}>Ask again</button></p>`}
       ${data.lexical && html`<p class="note">Recalled by words alone: <${Text} text=${data.lexical} most=${300} /></p>`}
       ${raw ? html`<${Card} title="As an agent reads it"><${Text} block text=${data.text} /><//>` : html`<${Sections} workspace=${workspace} data=${data} tint=${tint} />`}
     </div>
@@ -247,5 +252,5 @@ export default function Context({ workspace, query }) {
       </section>
       ${comparing && !restedB ? html`<${Skeleton} lines=${10} />`
         : comparing ? html`<${Differences} workspace=${workspace} moving=${moving} a=${rested || Math.max(1, last - 1)} b=${Math.min(restedB, last)} message=${query.message} tier=${query.tier} />`
-        : html`<div aria-busy=${found.loading || moving ? "true" : "false"}><${Loaded} from=${found} lines=${12}>${(context) => html`<${Shown} workspace=${workspace} data=${context} tint=${tint} />`}<//></div>`}`}<//>`;
+        : html`<div aria-busy=${found.loading || moving ? "true" : "false"}><${Loaded} from=${found} lines=${12}>${(context) => html`<${Shown} workspace=${workspace} data=${context} tint=${tint} reload=${found.reload} />`}<//></div>`}`}<//>`;
 }

@@ -35,7 +35,7 @@ function Hit({ workspace, hit, words }) {
       ${hit.at && html`<${When} at=${hit.at} date />`}
     </p>
     <div class="hit-text"><${Found} text=${hit.text} words=${words} /></div>
-    ${hit.why && html`<p class="note"><${Text} text=${hit.why} most=${300} /></p>`}
+    ${hit.why && html`<p class="note"><${Text} text=${String(hit.why).replace(/\b(words|meaning) (\d+)/g, "rank $2 by $1")} most=${300} /></p>`}
   </li>`;
 }
 
