@@ -67,6 +67,9 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     index = ws.engine.links.at(state, lambda found: found) if asked.given("run") else Indexed()
     wanted, test = asked.limit, _test(asked)
     first, last = _bounds(asked, state, index)
+    total = _total(asked, state)
+    if total == 0:
+        return {"events": [], "next": None, "total": 0}
     if asked.given("after"):
         first = max(first, asked.number("after") + 1)
         found, end = _forwards(ws, first, last, wanted, test)
@@ -78,7 +81,7 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     return {
         "events": [row(ws, event) for event in found],
         "next": following,
-        "total": _total(asked, state),
+        "total": total,
     }
 
 

@@ -55,7 +55,8 @@ class EventStream:
         def finish() -> None:
             loop.call_soon_threadsafe(self._rows.put_nowait, b"")
 
-        stop = self._follow(emit, lambda: self._rows.qsize() < MOST_WAITING, finish)
+        has_room = lambda: self._rows.qsize() < MOST_WAITING  # noqa: E731
+        stop = await asyncio.to_thread(self._follow, emit, has_room, finish)
         gone = asyncio.ensure_future(_gone(receive))
         try:
             headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
