@@ -171,12 +171,14 @@ class Inspector:
         """
         grant = self.grants.find(request.headers.get("authorization", ""))
         client = request.client
-        if client is None or await self._desk.run(partial(self._desk.inside_run, tuple(client))):
+        if client is None or await self._desk.run(partial(self._desk.inside_run, (client.host, client.port))):
             raise InspectorError(403, "The inspector is the user's: it is refused inside an agent's run.")
         return grant
 
     async def stream(self, request: "Request") -> "Response":
         """Send events as they are recorded."""
+        if request.method != "GET":
+            raise InspectorError(405, "The stream is read with GET.")
         grant, asked = await self._grant(request), Asked(request.query_params)
         root = grant.root(request.path_params["w"])
         after = asked.number("after") if asked.given("after") else None

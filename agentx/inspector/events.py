@@ -279,9 +279,10 @@ def _items(event: Event, state: State) -> Iterator[dict[str, Any]]:
     what: dict[str, str] = {}
     if isinstance(event.data, Concluded):
         for change in event.data.changes:
-            if not isinstance(change, Counted):
-                added = isinstance(change, Add)
-                what[change.item.id if added else change.id] = "added" if added else "changed"
+            if isinstance(change, Add):
+                what[change.item.id] = "added"
+            elif not isinstance(change, Counted):
+                what[change.id] = "changed"
     for word, field in (("denied it", "denied_by"), ("broken", "broke"), ("kept", "kept")):
         what |= dict.fromkeys(getattr(event.data, field, ()), word)
     for item in state.items.values():
