@@ -1,6 +1,6 @@
 // What a person does: one request each, a dialog where words are needed, and the recorded event as the answer.
 import { act, useGet } from "./api.js";
-import { html, useCallback, useEffect, useRef, useState } from "./lib.js";
+import { createContext, html, useCallback, useContext, useEffect, useRef, useState } from "./lib.js";
 import { useLive } from "./live.js";
 import { Badge, Dialog, ErrorBox, EventLink, Field, Text } from "./parts.js";
 import { shorten } from "./text.js";
@@ -19,6 +19,11 @@ export const ACTS = {
   approve: { label: "Approve", done: "Approved", primary: true },
   deny: { label: "Deny", done: "Denied" },
 };
+
+const CanAct = createContext(true);
+
+/** Whether anything can be changed here: not in a workspace that is shown read-only. */
+export const useCanAct = () => useContext(CanAct);
 
 /** Acts that a view offers, in this order. */
 const ORDER = ["accept", "reject", "pin", "unpin", "edit", "retire"];
@@ -72,7 +77,9 @@ export function ActResult({ workspace, result, onReload }) {
 /** The buttons of an item, and the dialog of the one that was pressed. */
 export function Actions({ item, may = [], acts, seq, only }) {
   const [asked, setAsked] = useState("");
-  const shown = ORDER.filter((what) => may.includes(what) && (!only || only.includes(what)));
+  const canAct = useCanAct();
+  const shown = ORDER.filter((what) => canAct && may.includes(what) && (!only || only.includes(what)));
+  if (!shown.length) return null;
   const press = (what) => (ACTS[what].ask ? setAsked(what) : acts.run({ what, id: item.id, seq }));
   const send = async (words) => {
     await acts.run({ what: asked, id: item.id, seq, ...words });
@@ -146,8 +153,11 @@ function DecideDialog({ workspace, call, acts, onClose }) {
 
 const DECIDES = new Set(["ToolCallRequested", "ToolCallExecuted", "ApprovalDecided", "RunStarted", "RunEnded", "Dispatched"]);
 
-/** A line on every page while a call waits for a person: what would run, and the two answers. */
-export function WaitingBanner({ workspace }) {
+/**
+ * What stands above every view: why nothing can be changed here, or each call that waits for a person, with the two
+ * answers. The view is its `children`.
+ */
+export function Waiting({ workspace, children }) {
   const overview = useGet(workspace ? [workspace, "overview"] : null);
   const [open, setOpen] = useState(null);
   const acts = useActs(workspace, overview.reload);
@@ -167,15 +177,18 @@ export function WaitingBanner({ workspace }) {
     acts.clear();
     overview.reload();
   };
-  if (!waiting.length && !acts.result) return null;
-  return html`<section class="waiting" aria-label="Waiting for you">
+  const readOnly = overview.data?.read_only ?? "";
+  return html`<${CanAct.Provider} value=${!readOnly}>
+    ${readOnly && html`<p class="read-only" role="note"><strong>Read-only.</strong> <${Text} text=${readOnly} most=${600} /></p>`}
+    ${(waiting.length > 0 || acts.result) && html`<section class="waiting" aria-label="Waiting for you">
     ${waiting.slice(0, 5).map((call) => html`<div class="waiting-call" key=${call.call_id} data-waiting=${call.call_id}>
       <${Badge} tone="warn">Waiting for you<//>
       <span class="waiting-what"><strong><${Text} text=${call.tool} most=${60} /></strong>${gist(call) && html` <code><${Text} text=${gist(call)} most=${120} /></code>`}</span>
-      <button class="primary" onClick=${() => setOpen(call)}>Decide…</button>
+      ${!readOnly && html`<button class="primary" onClick=${() => setOpen(call)}>Decide…</button>`}
     </div>`)}
     ${waiting.length > 5 && html`<p class="note">And ${waiting.length - 5} more.</p>`}
     <${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />
     ${open && html`<${DecideDialog} key=${open.call_id} workspace=${workspace} call=${open} acts=${acts} onClose=${() => setOpen(null)} />`}
-  </section>`;
+  </section>`}
+    ${children}<//>`;
 }

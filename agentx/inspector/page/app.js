@@ -1,5 +1,5 @@
 // The page: takes the token, lists the workspaces, shows the view that the address names.
-import { WaitingBanner } from "./actions.js";
+import { Waiting } from "./actions.js";
 import { REOPEN, takeToken, useGet } from "./api.js";
 import { KEYS, keysOn, setKeysOn, useKeys } from "./keys.js";
 import { html, render, useEffect, useRef, useState } from "./lib.js";
@@ -133,8 +133,7 @@ function Shell({ workspaces }) {
       <${Menu} ...${{ route, workspaces, theme, setTheme }} onHelp=${() => setHelp(true)} onChosen=${() => setOpen(false)} />
     </header>
     <main id="main">
-      ${known && html`<${WaitingBanner} key=${known.id} workspace=${known.id} />`}
-      ${known ? html`<${View} route=${route} />`
+      ${known ? html`<${Waiting} key=${known.id} workspace=${known.id}><${View} route=${route} /><//>`
         : workspaces.length === 0 ? html`<${Empty} title="No workspace is open here.">Run <code>${REOPEN} DIR</code> with the directory of a workspace.<//>`
         : route.workspace ? html`<${Empty} title="This workspace is not open here.">Run <code>${REOPEN} DIR</code> with its directory, or choose another in the menu.<//>` : html`<${Skeleton} />`}
     </main>

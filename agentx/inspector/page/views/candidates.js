@@ -1,6 +1,6 @@
 // Candidates: sentences that may be meant to last. One key settles each, and the next one is asked about.
 import { useGet } from "../api.js";
-import { useActs } from "../actions.js";
+import { useActs, useCanAct } from "../actions.js";
 import { Quoted, Ticked } from "../figures.js";
 import { keysOn } from "../keys.js";
 import { html, useEffect, useState } from "../lib.js";
@@ -34,6 +34,7 @@ function Settled({ workspace, one, done }) {
 }
 
 function Candidate({ workspace, one, done, error, busy, current, decide, onFocus, onReload, place }) {
+  const canAct = useCanAct();
   if (done) return html`<li class="candidate settled" tabindex="-1" data-candidate=${one.id}>
     <${Settled} workspace=${workspace} one=${one} done=${done} /></li>`;
   return html`<li class=${`candidate ${current ? "current" : ""}`} data-candidate=${one.id} onFocusCapture=${onFocus}>
@@ -48,10 +49,10 @@ function Candidate({ workspace, one, done, error, busy, current, decide, onFocus
       <${Evidence} workspace=${workspace} one=${one} />
       ${one.why && html`<p class="note"><${Text} text=${one.why} most=${400} /></p>`}
     </div>
-    <div class="candidate-buttons"><span class="candidate-question">${questionOf(one)}</span>
+    ${canAct && html`<div class="candidate-buttons"><span class="candidate-question">${questionOf(one)}</span>
       <button class="primary" data-act="accept" disabled=${busy} onClick=${() => decide("accept")}>Accept <kbd>a</kbd></button>
       <button data-act="reject" disabled=${busy} onClick=${() => decide("reject")}>Reject <kbd>r</kbd></button>
-    </div>
+    </div>`}
     ${error && (error.status === 409
       ? html`<div class="act-result warn" role="alert" data-conflict><p><strong>Changed meanwhile.</strong> <${Text} text=${error.message} most=${400} /> Nothing was recorded.</p>
           <button onClick=${onReload}>Show it as it is now</button></div>`
@@ -73,6 +74,7 @@ function List({ workspace, candidates, reload }) {
   const [seen, setSeen] = useState(candidates);
   const [focused, setFocused] = useState("");
   const acts = useActs(workspace);
+  const canAct = useCanAct();
   // A settled candidate leaves the data; it stays in its place here, so that one sees what one did.
   useEffect(() => setSeen((was) => {
     const now = new Map(candidates.map((one) => [one.id, one]));
@@ -100,7 +102,7 @@ function List({ workspace, candidates, reload }) {
       if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || !keysOn()) return;
       if (event.target.closest?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
       const what = { a: "accept", r: "reject" }[event.key];
-      if (!what || !current || acts.busy) return;
+      if (!what || !current || !canAct || acts.busy) return;
       event.preventDefault();
       decide(current, what);
     };
