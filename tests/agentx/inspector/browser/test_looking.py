@@ -96,7 +96,7 @@ def test_a_click_leads_from_the_timeline_to_an_event_its_cause_its_file_and_back
 
 def test_what_another_process_records_appears_at_once(watch, url, environ, story):
     looking = watch(url)
-    looking.page.wait_for_selector(".live.good")
+    looking.page.wait_for_selector(".stream-state.good")
     subprocess.run([sys.executable, "-c", SAY, str(story), "Set the title in blue.", "And the cover in green."], env=environ, check=True)
     row = looking.page.locator(".fresh", has_text="user said: And the cover in green.")
     row.wait_for()
