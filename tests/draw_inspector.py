@@ -12,7 +12,15 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.agentx.inspector.browser.conftest import NARROW, WIDE, Watched, address, launched, runtime, settings_of
+from tests.agentx.inspector.browser.conftest import (
+    NARROW,
+    WIDE,
+    Watched,
+    address,
+    launched,
+    runtime,
+    settings_of,
+)
 from tests.agentx.inspector.browser.story import build
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "images"
@@ -27,7 +35,7 @@ def views(page):
     found = {
         "timeline": ("timeline", None),
         "event": (f"event/{seq_of(page, 'Create index.md')}", None),
-        "context": ("context", lambda: page.locator("summary").first.click()),
+        "context": ("context", page.locator("summary").first.click),
         "compare": ("context?at=100&with=300", None),
         "search": ("search?q=fable", None),
         "memory": ("memory", None),
@@ -37,8 +45,13 @@ def views(page):
         "pipelines": ("pipelines", None),
         "cognition": ("cognition", None),
     }
-    menu = {link.split("/")[2] for link in page.evaluate("[...document.querySelectorAll('.menu a')].map(link => link.hash)")}
-    return {name: one for name, one in found.items() if one[0].split("?")[0].split("/")[0] in menu | {"event"}}
+    menu = {
+        link.split("/")[2]
+        for link in page.evaluate("[...document.querySelectorAll('.menu a')].map(link => link.hash)")
+    }
+    return {
+        name: one for name, one in found.items() if one[0].split("?")[0].split("/")[0] in menu | {"event"}
+    }
 
 
 def seq_of(page, text):
@@ -76,19 +89,27 @@ def draw(browser, url):
         if act:
             act()
         picture = saved(name, page.screenshot())
-        frames.append(picture.resize((TOUR_WIDTH, picture.height * TOUR_WIDTH // picture.width), Image.Resampling.LANCZOS))
+        frames.append(
+            picture.resize(
+                (TOUR_WIDTH, picture.height * TOUR_WIDTH // picture.width), Image.Resampling.LANCZOS
+            )
+        )
     looking.check()
     context.close()
     small = []
     for path, scheme in (("timeline", "light"), ("context", "dark"), ("event", "light")):
-        context = browser.new_context(viewport=NARROW, reduced_motion="reduce", timezone_id="UTC", color_scheme=scheme)
+        context = browser.new_context(
+            viewport=NARROW, reduced_motion="reduce", timezone_id="UTC", color_scheme=scheme
+        )
         looking = Watched(context, url)
         looking.settle()
         looking.go(f"event/{seq_of(looking.page, 'Create index.md')}" if path == "event" else path)
         looking.page.wait_for_timeout(600)
         small.append(Image.open(io.BytesIO(looking.page.screenshot())).convert("RGB"))
         context.close()
-    beside = Image.new("RGB", (sum(one.width for one in small) + 40 * (len(small) - 1), small[0].height), "white")
+    beside = Image.new(
+        "RGB", (sum(one.width for one in small) + 40 * (len(small) - 1), small[0].height), "white"
+    )
     for number, one in enumerate(small):
         beside.paste(one, (number * (one.width + 40), 0))
     out = io.BytesIO()

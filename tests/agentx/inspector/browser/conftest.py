@@ -97,7 +97,11 @@ def environ():
 
 def settings_of(environ):
     """The settings with which a test makes a workspace that the server opens."""
-    return Settings(environ=environ, cache_dir=Path(environ["AGENTX_CACHE_DIR"]), state_dir=Path(environ["AGENTX_STATE_DIR"]))
+    return Settings(
+        environ=environ,
+        cache_dir=Path(environ["AGENTX_CACHE_DIR"]),
+        state_dir=Path(environ["AGENTX_STATE_DIR"]),
+    )
 
 
 def address(environ, *roots):
@@ -130,7 +134,10 @@ class Watched:
         context.add_init_script(WATCH)
         self.page = context.new_page()
         self.page.set_default_timeout(20_000)
-        self.page.on("console", lambda message: message.type in {"error", "warning"} and self._add("console", message.text))
+        self.page.on(
+            "console",
+            lambda message: message.type in {"error", "warning"} and self._add("console", message.text),
+        )
         self.page.on("pageerror", lambda error: self._add("exception", error))
         self.page.on("dialog", lambda dialog: (self._add("dialog", dialog.message), dialog.dismiss()))
         self.page.on("frameattached", lambda frame: self._add("frame", frame.url))
@@ -153,12 +160,16 @@ class Watched:
         """Open a view by its address, and wait until what it asked for is there."""
         self.page.evaluate("path => { location.hash = path }", f"#/{self.w}/{path}")
         if title:
-            self.page.wait_for_function("title => document.querySelector('#main h1')?.textContent.startsWith(title)", arg=title)
+            self.page.wait_for_function(
+                "title => document.querySelector('#main h1')?.textContent.startsWith(title)", arg=title
+            )
         self.settle()
 
     def settle(self):
         """Wait until nothing loads any more; what an address changes begins to load within two frames."""
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))"
+        )
         self.page.wait_for_function(
             "() => document.querySelector('#main h1') && !document.querySelector('#main .skeleton, #main [aria-busy=true]')"
         )
@@ -171,7 +182,9 @@ class Watched:
         """Fail if the page did what it must not do."""
         assert self.faults == []
         assert self.page.evaluate("window.__violations") == []
-        assert self.page.evaluate("[window.__pwned, document.querySelectorAll('iframe, object, embed, base').length]") == [None, 0]
+        assert self.page.evaluate(
+            "[window.__pwned, document.querySelectorAll('iframe, object, embed, base').length]"
+        ) == [None, 0]
         assert self.page.evaluate("'pwned' in Object.prototype || ({}).pwned !== undefined") is False
 
 
