@@ -26,6 +26,7 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import Event
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.storage.files.paths import PathRefused
+from agentx.storage.text import encodable
 from agentx.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -170,12 +171,14 @@ class Inspector:
         """
         grant = self.grants.find(request.headers.get("authorization", ""))
         client = request.client
-        if client is None or await self._desk.run(partial(self._desk.inside_run, tuple(client))):
+        if client is None or await self._desk.run(partial(self._desk.inside_run, (client.host, client.port))):
             raise InspectorError(403, "The inspector is the user's: it is refused inside an agent's run.")
         return grant
 
     async def stream(self, request: "Request") -> "Response":
         """Send events as they are recorded."""
+        if request.method != "GET":
+            raise InspectorError(405, "The stream is read with GET.")
         grant, asked = await self._grant(request), Asked(request.query_params)
         root = grant.root(request.path_params["w"])
         after = asked.number("after") if asked.given("after") else None
@@ -226,7 +229,7 @@ def _application(inspector: Inspector) -> App:
                 ],
             ),
         ],
-        exception_handlers={HTTPException: failed, AgentXError: failed, OSError: failed},
+        exception_handlers=dict.fromkeys((HTTPException, AgentXError, OSError, Exception), failed),
     )
 
 
@@ -303,8 +306,11 @@ def _refusal(error: BaseException) -> "Response":
             status = HTTPStatus.SERVICE_UNAVAILABLE
         case _:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
+    text = str(error)
+    if not isinstance(error, AgentXError | OSError):
+        text = f"A fault in AgentX itself ended the request: {type(error).__name__}: {error}."
     headers = {"cache-control": "no-store"}
     if status == HTTPStatus.UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
-    content = msgspec.json.encode({"error": str(error)})
+    content = msgspec.json.encode({"error": encodable(text)})
     return Response(content, status, media_type="application/json", headers=headers)

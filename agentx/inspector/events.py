@@ -67,6 +67,9 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     index = ws.engine.links.at(state, lambda found: found) if asked.given("run") else Indexed()
     wanted, test = asked.limit, _test(asked)
     first, last = _bounds(asked, state, index)
+    total = _total(asked, state)
+    if total == 0:
+        return {"events": [], "next": None, "total": 0}
     if asked.given("after"):
         first = max(first, asked.number("after") + 1)
         found, end = _forwards(ws, first, last, wanted, test)
@@ -78,7 +81,7 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     return {
         "events": [row(ws, event) for event in found],
         "next": following,
-        "total": _total(asked, state),
+        "total": total,
     }
 
 
@@ -276,9 +279,10 @@ def _items(event: Event, state: State) -> Iterator[dict[str, Any]]:
     what: dict[str, str] = {}
     if isinstance(event.data, Concluded):
         for change in event.data.changes:
-            if not isinstance(change, Counted):
-                added = isinstance(change, Add)
-                what[change.item.id if added else change.id] = "added" if added else "changed"
+            if isinstance(change, Add):
+                what[change.item.id] = "added"
+            elif not isinstance(change, Counted):
+                what[change.id] = "changed"
     for word, field in (("denied it", "denied_by"), ("broken", "broke"), ("kept", "kept")):
         what |= dict.fromkeys(getattr(event.data, field, ()), word)
     for item in state.items.values():

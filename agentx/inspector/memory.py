@@ -1,7 +1,7 @@
 """What is remembered: the list of items, one item with its words, checks and life, and what waits."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -138,10 +138,18 @@ def detail(ws: Workspace, asked: Asked) -> dict[str, Any]:
     }
 
 
-def quoted(ws: Workspace, evidence: Iterable[Evidence]) -> Iterator[dict[str, Any]]:
-    """Yield quotes with their event, and with what stands around them."""
+def quoted(
+    ws: Workspace, evidence: Iterable[Evidence], known: Mapping[int, Event] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield quotes with their event, and with what stands around them.
+
+    Args:
+        ws: The workspace.
+        evidence: The quotes.
+        known: Their events, if they were read already.
+    """
     spans = list(evidence)
-    events = {event.seq: event for event in events_at(ws.engine.log, [one.seq for one in spans])}
+    events = _said(ws, spans) if known is None else known
     for one in spans:
         event = events.get(one.seq)
         yield {
@@ -151,6 +159,10 @@ def quoted(ws: Workspace, evidence: Iterable[Evidence]) -> Iterator[dict[str, An
             "quote": one.quote,
             "sentence": _around(ws, event, one) if event else "",
         }
+
+
+def _said(ws: Workspace, evidence: Iterable[Evidence]) -> dict[int, Event]:
+    return {event.seq: event for event in events_at(ws.engine.log, [one.seq for one in evidence])}
 
 
 def _around(ws: Workspace, event: Event, one: Evidence) -> str:
@@ -252,14 +264,16 @@ def candidates(ws: Workspace, asked: Asked) -> dict[str, Any]:
     """Return what the user can settle, the most useful first."""
     state = ws.engine.snapshot()
     waiting = most_useful_first(state)
+    shown = asked.page(waiting)
+    events = _said(ws, [one for item in shown for one in (*item.evidence, *item.perhaps_ended_by)])
     return {
-        "candidates": [_candidate(ws, item, state) for item in asked.page(waiting)],
+        "candidates": [_candidate(ws, item, state, events) for item in shown],
         "total": len(waiting),
     }
 
 
-def _candidate(ws: Workspace, item: MemoryItem, state: State) -> dict[str, Any]:
-    said = list(quoted(ws, item.perhaps_ended_by or item.evidence))
+def _candidate(ws: Workspace, item: MemoryItem, state: State, events: Mapping[int, Event]) -> dict[str, Any]:
+    said = list(quoted(ws, item.perhaps_ended_by or item.evidence, events))
     other = proposed_for(item, state.items)
     return {
         **row(item, state),

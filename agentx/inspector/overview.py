@@ -80,12 +80,11 @@ def _call(call: PendingCall) -> dict[str, Any]:
 
 
 def health(ws: Workspace, state: State) -> dict[str, Any]:
-    """Return what is wrong with the record, and how far synthesis has read it."""
+    """Return what is wrong with the record."""
     damage = ws.engine.write_path.log.damage
     return {
         "damage": [f"{one.path}, line {one.line}: {one.reason}" for one in damage[:20]],
         "unsound": ws.engine.health.unsound,
         "unknown_types": state.unknown,
-        "behind": max(0, state.seq - state.watermark) if not state.watermark else 0,
         "notes": [one_line(shorten(note, 60)) for note in ws.engine.write_path.notes[-20:]],
     }

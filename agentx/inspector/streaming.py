@@ -46,16 +46,14 @@ class EventStream:
         loop = asyncio.get_running_loop()
 
         def emit(ws: Workspace, event: Event) -> None:
-            part = b"event: event\nid: %d\ndata: %s\n\n" % (
-                event.seq,
-                msgspec.json.encode(self._row(ws, event)),
-            )
+            data = msgspec.json.encode(self._row(ws, event))
+            part = b"event: event\nid: %d\ndata: %s\n\n" % (event.seq, data)
             loop.call_soon_threadsafe(self._rows.put_nowait, part)
 
         def finish() -> None:
             loop.call_soon_threadsafe(self._rows.put_nowait, b"")
 
-        stop = self._follow(emit, lambda: self._rows.qsize() < MOST_WAITING, finish)
+        stop = await asyncio.to_thread(self._follow, emit, self.has_room, finish)
         gone = asyncio.ensure_future(_gone(receive))
         try:
             headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
@@ -66,6 +64,10 @@ class EventStream:
         finally:
             gone.cancel()
             stop()
+
+    def has_room(self) -> bool:
+        """Return whether few rows wait for the client."""
+        return self._rows.qsize() < MOST_WAITING
 
     async def _send_all(self, send: Send, gone: "asyncio.Future[None]") -> None:
         part = b": open\n\n"
@@ -80,7 +82,8 @@ class EventStream:
     async def _next(self, gone: "asyncio.Future[None]") -> bytes:
         """Return the next part: a row, a heartbeat, or nothing at the end."""
         row = asyncio.ensure_future(self._rows.get())
-        await asyncio.wait({row, gone}, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {row, gone}
+        await asyncio.wait(either, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
         if row.done():
             return row.result()
         row.cancel()

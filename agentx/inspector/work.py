@@ -208,7 +208,7 @@ def pipeline(ws: Workspace, asked: Asked) -> dict[str, Any]:
     cells = {cell.key: cell for line in board.rows for cell in line.cells}
     late, unknown = _out_of_date(ws, progress.name)
     cut_off = progress.status == "RUNNING" and not is_anyone_at_work(ws.engine)
-    steps = []
+    steps: list[dict[str, Any]] = []
     for key, step in plan.steps.items():
         cell, proof = cells.get(key), progress.proved.get(key)
         steps.append(
@@ -231,8 +231,8 @@ def pipeline(ws: Workspace, asked: Asked) -> dict[str, Any]:
             }
         )
     levels = _levels({step["id"]: step["needs"] for step in steps}, {s["id"]: s["loop"] for s in steps})
-    for step in steps:
-        step["level"] = levels[step["id"]]
+    for shown in steps:
+        shown["level"] = levels[shown["id"]]
     return {
         **msgspec.to_builtins(board),
         "name": progress.name,
@@ -290,7 +290,7 @@ def _mind(ws: Workspace, session: str, seqs: list[int]) -> dict[str, Any]:
         for point in one.points:
             curves.setdefault(point.memory_id, []).append(point)
     mind = state.minds.get(session)
-    items = []
+    items: list[dict[str, Any]] = []
     for name, points in curves.items():
         last, item = points[-1], state.items.get(name)
         slot = mind.buffer.get(name) if mind else None

@@ -50,12 +50,19 @@ class InspectorDesk:
     Args:
         service: The server.
         peer: Who asks: whoever has the token is the user.
+
+    Attributes:
+        inspector: The application.
+        port: The port at which it answers.
+        busy: Number of requests that are not answered yet, without streams.
+        streams: Number of pages that follow the events.
     """
 
     def __init__(self, service: Service, peer: Peer) -> None:
         self.inspector = Inspector(self)
         self.port = 0
         self.busy = 0
+        self.streams = 0
         self._service = service
         self._peer = peer
         self._clients = TcpPeers()
@@ -111,4 +118,10 @@ class InspectorDesk:
 
         stream = Stream(call, using, after, send)
         FOLLOWERS.add(stream, ended)
-        return call.cancel
+        self.streams += 1
+
+        def stop() -> None:
+            self.streams -= 1
+            call.cancel()
+
+        return stop

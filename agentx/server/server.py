@@ -247,7 +247,8 @@ class Server:
 
     @property
     def _unused(self) -> bool:
-        return time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
+        in_use = self._busy or self._inspecting.streams
+        return time.monotonic() - self._used > self._settings.server_idle_s and not in_use
 
     @property
     def _busy(self) -> int:

@@ -74,6 +74,7 @@ def calls_in(base, calls, prefix=(), user=None, warm=()):
         "AGENTX_STATE_DIR": str(base / "state"),
         "AGENTX_CACHE_DIR": str(base / "no-models"),
         "PIP_NO_INDEX": "1",
+        "AGENTX_SERVER_IDLE_S": "0.1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(

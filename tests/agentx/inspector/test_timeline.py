@@ -1,8 +1,11 @@
 """The timeline: pages of events, filters, one event with its causes, the stream."""
 
+import asyncio
 from contextlib import closing
 
 from agentx import Workspace
+from agentx.inspector.streaming import MOST_WAITING, EventStream
+from agentx.storage.events.types import Event, Purged
 
 
 def test_the_first_screen_counts_what_there_is(page, client, root):
@@ -92,3 +95,41 @@ def test_the_stream_sends_what_another_process_writes(page, root):
             ws.say("Use British spelling.")
         assert next(rows)["type"] == "UserMessageSent"
         assert next(rows)["type"] == "Concluded"
+
+
+def test_a_stream_whose_client_reads_nothing_has_no_room_for_more():
+    follows, stopped = [], []
+
+    def follow(emit, has_room, finish):
+        follows.append((emit, has_room, finish))
+        return lambda: stopped.append(True)
+
+    async def go():
+        gone = asyncio.Event()
+        sent = []
+
+        async def send(message):
+            sent.append(message)
+            if len(sent) > 1:
+                await gone.wait()
+
+        async def receive():
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        stream = EventStream(follow, lambda _ws, event: {"seq": event.seq})
+        answer = asyncio.create_task(stream({}, receive, send))
+        while not follows:  # noqa: ASYNC110 - a thread appends
+            await asyncio.sleep(0.01)
+        emit, has_room, _ = follows[0]
+        assert has_room()
+        event = Event(seq=1, at="", type="Purged", v=1, actor="user", data=Purged())
+        for _ in range(MOST_WAITING):
+            emit(None, event)
+        while has_room():  # noqa: ASYNC110 - the loop's own callbacks count
+            await asyncio.sleep(0.01)
+        gone.set()
+        await answer
+
+    asyncio.run(go())
+    assert stopped == [True]
