@@ -10,7 +10,9 @@ import pytest
 from agentx.inspector.app import PAGE
 
 VENDOR = PAGE / "vendor"
-OWN = sorted(path for path in PAGE.rglob("*") if path.suffix in {".js", ".html", ".css"} and VENDOR not in path.parents)
+OWN = sorted(
+    path for path in PAGE.rglob("*") if path.suffix in {".js", ".html", ".css"} and VENDOR not in path.parents
+)
 PARTS = json.loads((VENDOR / "VENDOR.json").read_text("utf-8"))
 
 UNSAFE = re.compile(
@@ -33,7 +35,10 @@ def test_each_vendored_file_is_the_one_that_was_published():
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part["name"])
 def test_each_vendored_library_has_its_licence_beside_it_and_says_where_it_is_from(part):
     assert part["licence"]
-    assert re.fullmatch(rf"https://registry\.npmjs\.org/{part['name']}/-/{part['name']}-{part['version']}\.tgz", part["source"])
+    assert re.fullmatch(
+        rf"https://registry\.npmjs\.org/{part['name']}/-/{part['name']}-{part['version']}\.tgz",
+        part["source"],
+    )
     assert any(Path(name).name.startswith("LICENSE") for name in part["files"])
 
 

@@ -214,6 +214,15 @@ export default function Context({ workspace, query }) {
   }, [rested, restedB, Boolean(moments.data)]);
   const found = useGet(moments.data && !comparing ? [workspace, "context"] : null, { at: rested && rested < last ? rested : "", message: query.message, tier: query.tier });
   const tint = useTints(found.data?.sections);
+  // The first answer of a server has no time to load the search; a second one, at once, has it.
+  const asking = `${rested}/${query.message}/${query.tier}`;
+  const again = useRef(null);
+  useEffect(() => {
+    if (found.data?.late?.length && !found.loading && again.current !== asking) {
+      again.current = asking;
+      found.reload();
+    }
+  }, [found.data, found.loading]);
   const timer = useRef(null);
   useStream(workspace, moments.data ? last : null, () => {
     timer.current ??= setTimeout(() => {

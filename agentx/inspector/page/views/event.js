@@ -84,7 +84,7 @@ export default function Event({ workspace, arg }) {
   if (!valid) return html`<${ViewHead} title="Event" /><${Empty} title="An event is named by its number.">Choose one in the <a href=${link(workspace)}>timeline</a>.<//>`;
   const aside = html`
     <a class="button" href=${link(workspace, "context", null, { at: seq })} data-row>What an agent saw then</a>
-    <span class="steps">${seq > 1 && html`<a class="button" rel="prev" href=${link(workspace, "event", seq - 1)} aria-label=${`Event before: ${seq - 1}`}>← ${seq - 1}</a>`}
+    <span class="neighbours">${seq > 1 && html`<a class="button" rel="prev" href=${link(workspace, "event", seq - 1)} aria-label=${`Event before: ${seq - 1}`}>← ${seq - 1}</a>`}
     ${seq < newest && html`<a class="button" rel="next" href=${link(workspace, "event", seq + 1)} aria-label=${`Event after: ${seq + 1}`}>${seq + 1} →</a>`}</span>`;
   const event = found.data?.event;
   const type = found.data?.row?.type ?? event?.type;

@@ -230,11 +230,10 @@ export default function Timeline({ workspace, query }) {
   const data = overview.data;
   const [tone, word] = STATES[state];
   return html`<div class="timeline">
-    <${ViewHead} title="Timeline" aside=${html`<span class=${`live ${tone}`} role="status"><span class="dot"></span>${word}</span>`}>
+    <${ViewHead} title="Timeline" aside=${html`<span class=${`stream-state ${tone}`} role="status"><span class="dot"></span>${word}</span>`}>
       ${data ? html`${plural(data.seq, "event")} since ${moment(data.first_at)?.day ?? "–"}. ${list.total !== null && filtered ? `${number(list.total)} match.` : ""}` : " "}
     <//>
     ${data && html`<${Summary} workspace=${workspace} data=${data} />`}
-    ${data?.waiting?.length > 0 && html`<${Waiting} workspace=${workspace} calls=${data.waiting} />`}
     <${Filters} workspace=${workspace} query=${query} overview=${data} />
     ${waiting > 0 && html`<div class="pill-place"><button class="primary pill" onClick=${toTop}>${plural(waiting, "new event")}: show</button></div>`}
     ${list.above && html`<div class="pager"><button disabled=${list.busy !== null} onClick=${list.newer}>Newer events</button><button class="quiet" onClick=${toTop}>Newest</button></div>`}
@@ -267,15 +266,4 @@ function Summary({ workspace, data }) {
   return html`${told.length > 0 && html`<p class="summary gap">${told.map(([view, text]) => html`<a key=${view} href=${link(workspace, view)}>${text}</a>`)}</p>`}
     ${data.read_only && html`<p class="note gap">Nothing can be changed here: <${Text} text=${data.read_only} most=${300} /></p>`}
     ${data.health?.damage?.length > 0 && html`<div class="error gap" role="alert"><p>The record is damaged: <${Text} text=${data.health.damage[0]} most=${300} /></p><p>Run <code>agentx verify</code>, then <code>agentx repair</code>.</p></div>`}`;
-}
-
-const argued = (call) => Object.values(call.arguments ?? {}).join(" · ");
-
-function Waiting({ workspace, calls }) {
-  return html`<section class="card notice" aria-label="Waiting for you">
-    <header class="card-head"><h2>${plural(calls.length, "call")} of a tool ${calls.length === 1 ? "waits" : "wait"} for your approval</h2></header>
-    <ul class="rows">${calls.slice(0, 5).map((call) => html`<li key=${call.call_id}>
-      <a data-row href=${link(workspace, "event", call.seq)}><span class="seq">${call.seq}</span> <code><${Text} text=${call.tool} most=${80} /></code>${" "}
-        <span class="muted"><${Text} text=${[argued(call), call.reason].filter(Boolean).join(" — ")} most=${300} /></span></a></li>`)}</ul>
-  </section>`;
 }

@@ -167,7 +167,9 @@ class Watched:
 
     def settle(self):
         """Wait until nothing loads any more; what an address changes begins to load within two frames."""
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
+        self.page.evaluate(
+            "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))"
+        )
         self.page.wait_for_function(
             "() => document.querySelector('#main h1') && !document.querySelector('#main .skeleton, #main [aria-busy=true]')"
         )

@@ -68,7 +68,7 @@ HOSTILE = {
     "custom element": f'<link rel="stylesheet" href="{FAR}.css"><link rel=preload as=script href="{FAR}.js"><x-y is=pwned>',
     "form": f'<form action="{FAR}"><input autofocus onfocus="window.__pwned=27"><button>go</button></form>',
     "broken utf-16": "half \\ud800 of a pair \U0001f469\u200d\U0001f680",
-    "quotes": "\"'`\\\"\\' onmouseover=window.__pwned=28 x=\"",
+    "quotes": '"\'`\\"\\\' onmouseover=window.__pwned=28 x="',
     "expression of a framework": "{{constructor.constructor('window.__pwned=29')()}} #{7*7} <%= 7*7 %>",
 }
 
@@ -76,10 +76,22 @@ IN_FILES = [text for text in HOSTILE.values() if "\0" not in text]
 """What a file holds: with a null byte it would not be shown."""
 
 LONG = "<b>" + "A" * 60_000 + "</b>"
-NAMES = ("a'b.md", "back`tick ${window.__pwned=31}.md", "sp ace/&amp;lt;.md", "per%3Cscript%3Ecent.md", "#hash;&x=1.md", "umlaut-ä-😀.md")
+NAMES = (
+    "a'b.md",
+    "back`tick ${window.__pwned=31}.md",
+    "sp ace/&amp;lt;.md",
+    "per%3Cscript%3Ecent.md",
+    "#hash;&x=1.md",
+    "umlaut-ä-😀.md",
+)
 """Names that the engine lets an agent write."""
 
-FOREIGN = ("<img src=x onerror=window.__pwned=30>.md", 'q" onmouseover="window.__pwned=32.md', "new\nline\u202egpj.md", "javascript:window.__pwned=33")
+FOREIGN = (
+    "<img src=x onerror=window.__pwned=30>.md",
+    'q" onmouseover="window.__pwned=32.md',
+    "new\nline\u202egpj.md",
+    "javascript:window.__pwned=33",
+)
 """Names that the engine refuses; a history that came from elsewhere can hold them."""
 
 
@@ -90,7 +102,9 @@ def seen(text):
         code = ord(found[0])
         return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else f"U+{code:04X}"
 
-    hidden = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    hidden = (
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+    )
     return " ".join(re.sub(hidden, mark, text).split())
 
 
@@ -135,10 +149,20 @@ def hostile(environ, tmp_path_factory):
         for name in NAMES:
             ws.tools.write_file(name, "\n".join([name, *IN_FILES]) + "\n")
         written = [event for event in ws.events() if event.type == "ToolCallExecuted"][-1].data.changes[0]
-        ws.record(*(
-            Draft(data=ToolCallExecuted(call_id=f"f-{name[:3]}", tool="write_file", status="SUCCEEDED", changes=(FileChange(path=name, after=written.after, size_bytes=written.size_bytes),)), actor="agent:main")
-            for name in FOREIGN
-        ))
+        ws.record(
+            *(
+                Draft(
+                    data=ToolCallExecuted(
+                        call_id=f"f-{name[:3]}",
+                        tool="write_file",
+                        status="SUCCEEDED",
+                        changes=(FileChange(path=name, after=written.after, size_bytes=written.size_bytes),),
+                    ),
+                    actor="agent:main",
+                )
+                for name in FOREIGN
+            )
+        )
     return root, messages
 
 
@@ -172,19 +196,30 @@ def test_there_are_forty_kinds_of_hostile_texts():
 
 
 def test_a_timeline_of_hostile_texts_is_text(looking, hostile):
-    root, messages = hostile
+    messages = hostile[1]
     page = looking.page
     page.wait_for_selector("[data-seq]")
     rows = {}
     while not page.locator(".the-end").count():
-        rows |= page.evaluate("Object.fromEntries([...document.querySelectorAll('[data-seq]')].map(row => [row.dataset.seq, row.textContent]))")
+        rows |= page.evaluate(
+            "Object.fromEntries([...document.querySelectorAll('[data-seq]')].map(row => [row.dataset.seq, row.textContent]))"
+        )
         page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
         page.wait_for_timeout(60)
-    rows |= page.evaluate("Object.fromEntries([...document.querySelectorAll('[data-seq]')].map(row => [row.dataset.seq, row.textContent]))")
-    missing = [seq for seq, text in messages.items() if beginning(text) not in "".join(rows[str(seq)].split())]
+    rows |= page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('[data-seq]')].map(row => [row.dataset.seq, row.textContent]))"
+    )
+    missing = [
+        seq for seq, text in messages.items() if beginning(text) not in "".join(rows[str(seq)].split())
+    ]
     assert missing == []
     assert unsafe(page) == []
-    assert page.evaluate("[...document.querySelectorAll('.text')].some(one => /[\\u0000-\\u0008\\u202e\\u2066]/.test(one.textContent))") is False
+    assert (
+        page.evaluate(
+            "[...document.querySelectorAll('.text')].some(one => /[\\u0000-\\u0008\\u202e\\u2066]/.test(one.textContent))"
+        )
+        is False
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -221,7 +256,12 @@ def test_context_search_and_files_with_hostile_texts_are_text(looking, hostile):
     page.get_by_role("button", name="The text itself").click()
     for name in ("handler", "end of select"):
         assert seen(HOSTILE[name]) in looking.text()
-    for words in ("script window __pwned", HOSTILE["handler"], HOSTILE["override of direction"], "${window.__pwned}"):
+    for words in (
+        "script window __pwned",
+        HOSTILE["handler"],
+        HOSTILE["override of direction"],
+        "${window.__pwned}",
+    ):
         looking.go(f"search?q={quote(words)}", "Search")
         assert unsafe(page) == []
         assert page.locator(".hit, .empty").count() > 0

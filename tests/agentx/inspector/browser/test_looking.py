@@ -46,10 +46,16 @@ def axe():
 def violations(page, *, colours_alone=False):
     """What axe finds wrong with the page as it is, in a line each."""
     tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-    only = {"type": "rule", "values": ["color-contrast"]} if colours_alone else {"type": "tag", "values": tags}
+    only = (
+        {"type": "rule", "values": ["color-contrast"]} if colours_alone else {"type": "tag", "values": tags}
+    )
     rules = {"runOnly": only, "resultTypes": ["violations"]}
     found = axe().run(page, options=rules).response["violations"]
-    return [f"{one['id']}: {node['html'][:160]} {node['failureSummary'][:300]}" for one in found for node in one["nodes"][:3]]
+    return [
+        f"{one['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
+        for one in found
+        for node in one["nodes"][:3]
+    ]
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -96,8 +102,12 @@ def test_a_click_leads_from_the_timeline_to_an_event_its_cause_its_file_and_back
 
 def test_what_another_process_records_appears_at_once(watch, url, environ, story):
     looking = watch(url)
-    looking.page.wait_for_selector(".live.good")
-    subprocess.run([sys.executable, "-c", SAY, str(story), "Set the title in blue.", "And the cover in green."], env=environ, check=True)
+    looking.page.wait_for_selector(".stream-state.good")
+    subprocess.run(
+        [sys.executable, "-c", SAY, str(story), "Set the title in blue.", "And the cover in green."],
+        env=environ,
+        check=True,
+    )
     row = looking.page.locator(".fresh", has_text="user said: And the cover in green.")
     row.wait_for()
     assert looking.page.locator(".fresh", has_text="user said: Set the title in blue.").count() == 1
@@ -142,7 +152,9 @@ def test_the_keyboard_alone_leads_from_the_timeline_to_an_event_and_its_context(
     press("j")
     seq = page.evaluate("document.activeElement.dataset.seq")
     press("Enter")
-    page.wait_for_function("() => document.activeElement.tagName === 'H1' && document.activeElement.textContent.startsWith('Event')")
+    page.wait_for_function(
+        "() => document.activeElement.tagName === 'H1' && document.activeElement.textContent.startsWith('Event')"
+    )
     looking.settle()
     press("j")
     assert page.evaluate("document.activeElement.textContent") == "What an agent saw then"
