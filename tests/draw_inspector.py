@@ -39,8 +39,10 @@ def views(page):
         "compare": ("context?at=100&with=300", None),
         "search": ("search?q=fable", None),
         "memory": ("memory", None),
+        "item": ("memory/r-15", None),
         "candidates": ("candidates", None),
         "problems": ("problems", None),
+        "flows": ("flows", None),
         "runs": ("runs", None),
         "pipelines": ("pipelines", None),
         "cognition": ("cognition", None),
@@ -66,7 +68,11 @@ def saved(name, png):
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (0, 256, 128, 64):
         out = io.BytesIO()
-        drawn = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE) if colours else picture
+        drawn = (
+            picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            if colours
+            else picture
+        )
         drawn.save(out, "PNG", optimize=True)
         if out.tell() <= MOST_BYTES:
             break

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agentx import Workspace
+from agentx.settings import Settings
 from tests.agentx.inspector.browser.conftest import NARROW, WIDE, address, settings_of
 from tests.agentx.inspector.browser.test_looking import violations
 
@@ -152,7 +153,9 @@ def test_a_closed_problem_says_what_closed_it_and_an_open_one_its_failure(watch,
     shown = looking.page.locator(".problem").all_inner_texts()
     assert len(shown) == 2
     assert "AssertionError: assert 'Fuchs fur alle' == 'Fuchs für alle'" in shown[0]
-    assert "passed" in looking.page.locator(".closed-problems tbody").inner_text()
+    closed = looking.page.locator(".closed-problems tbody").inner_text()
+    assert "passed" in closed
+    assert "Maintain memory" not in closed  # that only archived it
 
 
 def test_a_flow_shows_each_measured_run_and_how_sure_its_record_is(watch, url):
@@ -321,3 +324,47 @@ def test_a_new_workspace_says_what_would_fill_each_view(watch, environ, tmp_path
     looking.go("memory/c-1", "c-1")
     assert "There is no such memory item." in looking.text()
     looking.faults.clear()  # Chromium reports each answer of 404 in its console
+
+
+def test_a_workspace_that_is_not_trusted_is_shown_and_offers_no_act(watch, environ, tmp_path_factory):
+    place = tmp_path_factory.mktemp("strange")
+    stranger = Settings(environ=environ, cache_dir=place / "no-models", state_dir=place / "state")
+    with Workspace.create(place / "task", title="Not mine", settings=stranger) as ws:
+        rule = ws.remember("rule", "Print the dates in red.", score=6)
+        ws.say("don't use emojis")
+        (place / "task" / "agentx.toml").write_text('[checks.tests]\ncommand = "true"\n')
+    looking = watch(address(environ, place / "task"))
+    for path, title in ((f"memory/{rule.id}", "Print"), ("candidates", "Candidates")):
+        looking.go(path, title)
+        looking.page.wait_for_selector(".read-only")
+        looking.page.wait_for_function("() => !document.querySelector('[data-act]')")
+    before = looking.page.locator(".candidate").count()
+    looking.page.keyboard.press("a")
+    assert (before, looking.page.locator(".candidate-done").count()) == (1, 0)
+
+
+ARRANGE = """async (size) => {
+  const { arrange } = await import(new URL("layout.js", document.baseURI));
+  let seed = 7;
+  const chance = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+  const nodes = Array.from({ length: size }, (_, id) => ({ id: `n${id}`, width: 60 + 90 * chance(), height: 30 + 40 * chance() }));
+  const edges = [];
+  for (let to = 1; to < size; to += 1) for (let from = 0; from < to; from += 1) if (chance() < 2 / to) edges.push([`n${from}`, `n${to}`]);
+  edges.push([`n${size - 1}`, "n0"]);
+  return arrange(nodes, edges);
+}"""
+
+
+def test_the_layout_of_a_graph_lets_no_boxes_overlap_and_lines_run_downwards_but_in_a_circle(watch, url):
+    found = watch(url).page.evaluate(ARRANGE, 60)
+    boxes = found["nodes"]
+    assert len(boxes) == 60
+    for name, one in boxes.items():
+        assert one["x"] >= 0 and one["x"] + one["width"] <= found["width"] + 0.01
+        for other, box in boxes.items():
+            if name < other and one["layer"] == box["layer"]:
+                left, right = sorted((one, box), key=lambda box: box["x"])
+                assert left["x"] + left["width"] < right["x"], (name, other)
+    down = [line for line in found["lines"] if not line["back"]]
+    assert all(boxes[line["from"]]["layer"] < boxes[line["to"]]["layer"] for line in down)
+    assert [(line["from"], line["to"]) for line in found["lines"] if line["back"]] == [("n59", "n0")]
