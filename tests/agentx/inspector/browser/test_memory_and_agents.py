@@ -360,7 +360,8 @@ def test_the_layout_of_a_graph_lets_no_boxes_overlap_and_lines_run_downwards_but
     boxes = found["nodes"]
     assert len(boxes) == 60
     for name, one in boxes.items():
-        assert one["x"] >= 0 and one["x"] + one["width"] <= found["width"] + 0.01
+        assert one["x"] >= 0
+        assert one["x"] + one["width"] <= found["width"] + 0.01
         for other, box in boxes.items():
             if name < other and one["layer"] == box["layer"]:
                 left, right = sorted((one, box), key=lambda box: box["x"])
