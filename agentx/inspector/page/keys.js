@@ -30,6 +30,7 @@ export const KEYS = [
   ["Enter", "open the row"],
   ["/", "search, or the filter of this view"],
   ["g, then a letter", Object.values(VIEWS).filter((view) => view.key).map((view) => `${view.key} ${view.nav ?? view.title}`).join(" · ")],
+  ["a, r", "of candidates: accept or reject the marked one"],
   ["?", "this list"],
   ["Esc", "close; leave a field"],
 ];

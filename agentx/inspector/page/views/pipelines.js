@@ -177,7 +177,7 @@ function Graph({ data, by, chosen, onChoose }) {
     <svg width=${wide} height=${high} viewBox=${`${-pad} ${-pad} ${wide} ${high}`} aria-label=${plain(`Pipeline ${data.title || data.name}`)} role="group">
       <defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0,0.6L7,4L0,7.4z" /></marker></defs>
       ${frames.map(({ loop, left, right, top, foot }) => html`<g key=${loop.name} class="loop"><rect x=${left} y=${top} width=${right - left} height=${foot - top} rx="14" />
-        <text x=${left + 14} y=${top + 19}>${fit(`↻ ${loop.name}${loop.at_most ? ` · at most ${loop.at_most}` : ""}`, 150, "600 12px system-ui, sans-serif")}</text></g>`)}
+        <text x=${left + 14} y=${top + 19}>${fit(`↻ ${loop.name}${loop.at_most ? ` · ≤ ${loop.at_most}` : ""}`, STAGE_WIDTH / 2 - 12, "600 12px system-ui, sans-serif")}<title>${plain(`${loop.name}: a loop of at most ${loop.at_most} rounds`)}</title></text></g>`)}
       ${laid.lines.map((line) => html`<path key=${`${line.from}>${line.to}`} class=${`edge ${line.back ? "back" : ""}`} d=${curve(line)} marker-end="url(#tip)" />`)}
       ${nodes.map((node) => (node.stage
         ? html`<${StageBox} key=${node.id} box=${laid.nodes[node.id]} stage=${node.stage} chosen=${chosen === node.id} onChoose=${onChoose} />`
