@@ -533,9 +533,9 @@ class Workspace:
         """
         return check_writing.write_checks(self.engine, model or models.model(self.engine), item)
 
-    def retire(self, item: str) -> MemoryItem:
-        """End an item; it stays in the history."""
-        return editing.retire(self.engine, item, self.settings.actor)
+    def retire(self, item: str, *, reason: str = "") -> MemoryItem:
+        """End an item, for a reason in a line if you give one; it stays in the history."""
+        return editing.retire(self.engine, item, self.settings.actor, reason)
 
     def pin(self, item: str, *, pinned: bool = True) -> MemoryItem:
         """Pin an item, so that every context shows it; or unpin it."""

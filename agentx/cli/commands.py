@@ -54,6 +54,7 @@ TOP: dict[str, dict[str, str]] = {
         "record": "Record what another agent said and did.",
     },
     BACK: {
+        "inspect": "Open a page that shows the workspace: timeline, context, memory.",
         "bisect": "Find the event that made an item or a file what it is.",
         "restore": "Restore a file or directory from an earlier moment.",
     },
@@ -212,6 +213,7 @@ COMMANDS: dict[str, Entry] = {
     "install": Entry("setup.install:install", "install claude-code"),
     "uninstall": Entry("setup.install:uninstall", "uninstall claude-code --user"),
     "bisect": Entry("look.diff:bisect", "bisect --path pyproject.toml", _READS),
+    "inspect": Entry("look.inspect:inspect", "inspect --no-open"),
     "restore": Entry("work.undo:restore", "restore outlook.md --at 12"),
     "verify": Entry("keep.verify:verify", "verify", _READS),
     "repair": Entry("keep.verify:repair", "repair"),

@@ -14,7 +14,7 @@ import msgspec
 from agentx.engine.daily_recap import Told
 from agentx.search.event_chunks import place
 from agentx.storage.events.types import ContextProvided
-from agentx.storage.text import shorten
+from agentx.storage.text import one_line, shorten
 from agentx.synthesis.language.tokens import BYTES_PER_TOKEN, count_tokens, cut
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
@@ -70,6 +70,13 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     why: str
     tokens: int
+
+
+def unmarked(text: str) -> str:
+    """Return the text of an item on one line, without its ID and the marks around it."""
+    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
+    shown = one_line(" ".join(lines)).removeprefix("- ")
+    return shown.partition("] ")[2] if shown.startswith("[") else shown
 
 
 class Omitted(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,6 +52,13 @@ def search(
     return moment_parser.search_at(engine, query, k, where, state, files=files, grouped=grouped)
 
 
+def why_lexical(engine: Engine) -> str:
+    """Return why the last search used words alone; empty if it did not."""
+    if engine.indexer.behind:
+        return "Many passages are not embedded yet, so this search was lexical; `agentx rebuild` embeds them."
+    return engine.indexer.why_lexical
+
+
 class _Clock(msgspec.Struct, frozen=True):
     """Divides the time until a deadline among the steps.
 

@@ -18,6 +18,7 @@ from agentx.core.event_bus import Bus
 from agentx.engine.commit_index import CommitIndex
 from agentx.engine.daily_recap import Recaps
 from agentx.engine.done_acts import DoneActIndex
+from agentx.engine.event_index import EventIndex
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
 from agentx.recording.staging import Content
@@ -85,6 +86,7 @@ class Engine:
         meanings: Vectors of short phrases.
         recaps: What happened in the last day.
         past_runs: The runs of the whole history.
+        links: What leads from one event to others.
         acts: The acts that were done.
     """
 
@@ -116,6 +118,7 @@ class Engine:
         self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
         self.recaps = Recaps(self.log.history, write_path.cache / "recap")
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
+        self.links = EventIndex(self.log.history, write_path.cache / "links")
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
         self._rules = _Standing(State(), -1, None, (), ())

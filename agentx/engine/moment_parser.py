@@ -1,7 +1,7 @@
 """Moments: resolve a number, a time or a commit to an event, and recall what was known after it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -27,6 +27,9 @@ _TIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?)"
     r"(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
+_NEAR = 200
+"""Number of events that are read on to the next wanted one rather than looked for anew."""
+
 STANDING = ("candidate", "active", "dormant")
 """The statuses of an item that has not ended."""
 
@@ -136,6 +139,25 @@ def event_at(log: RecordedLog, seq: int) -> Event | None:
     """Return the event with a seq; ``None`` if its line is damaged or missing."""
     event = next(log.history.read(seq - 1, told_already), None) if seq > 0 else None
     return event if event is not None and event.seq == seq else None
+
+
+def events_at(log: RecordedLog, seqs: Iterable[int]) -> Iterator[Event]:
+    """Yield the events with some seqs, in order; one whose line is damaged or missing is left out.
+
+    Those that are near to each other are read together.
+    """
+    wanted = sorted({seq for seq in seqs if seq > 0}, reverse=True)
+    while wanted:
+        for event in log.history.read(wanted[-1] - 1, told_already):
+            while wanted and wanted[-1] < event.seq:
+                wanted.pop()
+            if wanted and wanted[-1] == event.seq:
+                wanted.pop()
+                yield event
+            if not wanted or wanted[-1] > event.seq + _NEAR:
+                break
+        else:
+            return
 
 
 def state_at(engine: Engine, seq: int) -> State:

@@ -1,6 +1,6 @@
 """How a memory item or a file came to be what it is: the events that changed it, and their causes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -91,14 +91,14 @@ def trace_item(engine: Engine, name: str, *, every: bool = False) -> Trace:
     _index_commits(engine)
     item = find(engine, name)
     runs: dict[str, int] = {}
-    found = list(_item_changes(engine.log, name, runs))
+    found = list(item_changes(_read(engine.log, runs), name))
     chosen = found if every else found[-1:]
     steps = tuple(
         BisectStep(
             event=_cause(engine, event),
             fields=fields_changed(before, after) if before else (),
             made=before is None,
-            causes=tuple(_causes(engine, event, _fresh(before, after), runs)),
+            causes=tuple(causes(engine, event, _fresh(before, after), runs)),
         )
         for event, before, after in chosen
     )
@@ -134,24 +134,30 @@ def trace_file(engine: Engine, path: str, *, every: bool = False) -> Trace:
         BisectStep(
             event=_cause(engine, event),
             made=event is found[0],
-            causes=tuple(_causes(engine, event, (), runs)),
+            causes=tuple(causes(engine, event, (), runs)),
         )
         for event in chosen
     )
     return Trace(path=path, steps=steps, changes=len(found))
 
 
-def _item_changes(
-    log: RecordedLog, name: str, runs: dict[str, int]
-) -> Iterator[tuple[Event, MemoryItem | None, MemoryItem]]:
-    """Yield each event that changed an item, with the item before and after.
-
-    On the way, ``runs`` is filled with the event at which each run began.
-    """
-    state = State()
+def _read(log: RecordedLog, runs: dict[str, int]) -> Iterator[Event]:
+    """Yield all events; on the way, ``runs`` is filled with the event at which each run began."""
     for event in log.history.read(on_damage=told_already):
         if isinstance(event.data, RunStarted):
             runs[event.run] = event.seq
+        yield event
+
+
+def item_changes(events: Iterable[Event], name: str) -> Iterator[tuple[Event, MemoryItem | None, MemoryItem]]:
+    """Yield each event that changed an item, with the item before and after.
+
+    Args:
+        events: The whole history, or at least all events that concern the item, in order.
+        name: Id of the item.
+    """
+    state = State()
+    for event in events:
         if not isinstance(event.data, Concluded):
             continue
         before = state.items.get(name)
@@ -168,10 +174,17 @@ def _fresh(before: MemoryItem | None, after: MemoryItem) -> tuple[Evidence, ...]
     return tuple(one for one in after.evidence if one not in known)
 
 
-def _causes(
-    engine: Engine, event: Event, evidence: tuple[Evidence, ...], runs: dict[str, int]
+def causes(
+    engine: Engine, event: Event, evidence: Iterable[Evidence], runs: Mapping[str, int]
 ) -> Iterator[Cause]:
-    """Yield what led to an event, the nearest first: its evidence and its cause, and so on from there."""
+    """Yield what led to an event, the nearest first: its evidence and its cause, and so on from there.
+
+    Args:
+        engine: The workspace.
+        event: The event.
+        evidence: What it rests on.
+        runs: The event at which each run began.
+    """
     quotes = {one.seq: one.quote for one in evidence}
     waiting = [_cause_of(event, runs), *quotes]
     seen = {event.seq}
@@ -185,7 +198,7 @@ def _causes(
             waiting.append(_cause_of(found, runs))
 
 
-def _cause_of(event: Event, runs: dict[str, int]) -> int:
+def _cause_of(event: Event, runs: Mapping[str, int]) -> int:
     """Return the event that led to an event.
 
     For an undo it is the change that was undone; for other events of a run without a cause, the start of the

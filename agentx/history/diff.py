@@ -133,15 +133,28 @@ def _at(engine: Engine, seq: int) -> str:
 
 
 def _files(engine: Engine, files: ArtifactsBetween, *, patches: bool) -> Iterator[FileDiff]:
+    for old, new in names_changed(files):
+        before, after = files.then.get(old), files.now.get(new)
+        yield _compare_file(engine, old, new, before, after, patches=patches)
+
+
+def names_changed(files: ArtifactsBetween) -> Iterator[tuple[str, str]]:
+    """Yield the files that differ between two moments, by path: the earlier and the later name of each."""
     moved = {new: old for new, old in files.moved.items() if old not in files.now and new not in files.then}
     for path in sorted((files.then.keys() - set(moved.values())) | files.now.keys()):
         old, new = moved.get(path, path), path
         before, after = files.then.get(old), files.now.get(new)
         if old != new or before is None or after is None or _entry(before) != _entry(after):
-            yield _file(engine, old, new, before, after, patches=patches)
+            yield old, new
 
 
-def _file(
+def changed_file(engine: Engine, made: FileChange) -> FileDiff:
+    """Return the difference that one recorded change made to its file, with the changed lines."""
+    before = msgspec.structs.replace(made, after=made.before) if made.before else None
+    return _compare_file(engine, made.path, made.path, before, made if made.after else None, patches=True)
+
+
+def _compare_file(
     engine: Engine, old: str, new: str, before: FileChange | None, after: FileChange | None, *, patches: bool
 ) -> FileDiff:
     what: Literal["added", "changed", "moved", "deleted"] = "changed"

@@ -105,6 +105,7 @@ def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
     state = engine.write_path.refold(damage.append, progress)
     engine.recaps.clear()
     engine.past_runs.clear()
+    engine.links.clear()
     engine.acts.clear()
     engine.indexer.rebuild(progress)
     return Rebuilt(

@@ -246,8 +246,10 @@ def in_mode(former: Sequence[Check], checks: Sequence[Check]) -> tuple[Check, ..
     return tuple(msgspec.structs.replace(check, mode=former[0].mode) for check in checks)
 
 
-def retire(engine: Engine, name: str, actor: str) -> MemoryItem:
-    """Retire an item; it stays in the history."""
+def retire(engine: Engine, name: str, actor: str, reason: str = "") -> MemoryItem:
+    """Retire an item, with the user's reason if there is one; it stays in the history."""
+    if reason := one_line(reason):
+        return change(engine, Patch(id=name, status="retired", reason=reason), actor)
     return change(engine, Patch(id=name, status="retired"), actor)
 
 

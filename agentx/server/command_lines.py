@@ -15,7 +15,7 @@ from agentx.cli.terminal import Caller, NotServed, Terminal
 from agentx.core import layout
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
-from agentx.settings import RUN, Settings, read_settings
+from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.synthesis.embedding.choose import HOSTED_PREFIX
 from agentx.workspace import Workspace
@@ -69,7 +69,7 @@ def run(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     name = served(asked.argv)
     if not name or not call.peer.environ:
         raise NotServed("This command runs in the process that calls it.")
-    settings = _settings(call)
+    settings = call.client_settings()
     output = _Output(emit, live=asked.tty[2])
     out, err = (_Stream(output, number, asked) for number in (1, 2))
     caller = Caller(
@@ -84,14 +84,6 @@ def run(call: ServedCall, params: dict[str, Any], emit: Emit) -> dict[str, Any]:
     terminal = Terminal(settings, caller)
     status = carry_out(asked.argv, terminal)
     return {"status": status, "output": output.rest()}
-
-
-def _settings(call: ServedCall) -> Settings:
-    """Return the settings from the client's environment, which the kernel tells."""
-    settings = read_settings(call.peer.environ)
-    if call.peer.inside_run and not settings.inside_run:
-        return msgspec.structs.replace(settings, environ={**settings.environ, RUN: "1"})
-    return settings
 
 
 @contextmanager

@@ -28,6 +28,9 @@ class Stream:
         using: Keeps the workspace open.
         after: Send the events after this one.
         emit: Sends an event.
+
+    Attributes:
+        workspace: The workspace.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class Stream:
     ) -> None:
         self._call = call
         self._using = using
-        self._workspace = using.__enter__().workspace
+        self.workspace = using.__enter__().workspace
         self._last = after
         self._emit = emit
         self._seen: tuple[int, ...] = ()
@@ -52,12 +55,12 @@ class Stream:
         self._call.check()
         if not self._call.has_room():
             return
-        info = os.lstat(self._workspace.root / LIVE)
+        info = os.lstat(self.workspace.root / LIVE)
         seen = info.st_ino, info.st_size, info.st_mtime_ns
         if seen == self._seen:
             return
         sent = 0
-        for event in islice(self._workspace.events(self._last), _AT_ONCE):
+        for event in islice(self.workspace.events(self._last), _AT_ONCE):
             self._emit("event", {"event": event})
             self._last, sent = event.seq, sent + 1
         if sent < _AT_ONCE:

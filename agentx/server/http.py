@@ -3,6 +3,7 @@
 ``POST /rpc`` takes one JSON-RPC request a connection; the answer is a line for each notification and one for
 the response. ``/mcp`` is the streamable HTTP of MCP. Whoever has the token counts as the user. A web page
 cannot ask: its browser sends ``Origin``, and a name that leads here by another domain shows in ``Host``.
+``/inspect`` is the inspector, which has tokens of its own and checks them itself.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 
 from agentx.client import place
+from agentx.inspector.access import HEADERS
 from agentx.server.connection import BEHIND_BYTES, MOST_BYTES, Connection, Service
 from agentx.server.peers import Peer
 from agentx.storage.errors import AgentXError
@@ -41,7 +43,6 @@ _ONCE = {b"host", b"origin", b"authorization", b"content-type", b"content-length
 
 _OTHERS = [
     (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
     (b"connection", b"close"),
 ]
 
@@ -201,26 +202,29 @@ class HttpListener:
         service: The server.
         loop: Its loop.
         mcp: Answers requests to ``/mcp``.
+        inspector: Answers requests to ``/inspect``, and checks them itself.
 
     Attributes:
-        port: The port.
+        port: The port; 0 while it does not listen.
     """
 
-    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, mcp: App) -> None:
+    def __init__(self, service: Service, loop: asyncio.AbstractEventLoop, mcp: App, inspector: App) -> None:
         self.port = 0
         self._service = service
         self._loop = loop
         self._mcp = mcp
-        self._access: HttpAccess
+        self._inspector = inspector
+        self._access: HttpAccess | None = None
         self._server: asyncio.Server | None = None
         self._connections: set[Any] = set()
 
-    async def listen(self, where: str, port: int) -> None:
-        """Listen, and write where and with which token.
+    async def listen(self, port: int, where: str = "") -> None:
+        """Listen; if asked for, write where and with which token.
 
         Args:
-            where: The runtime directory.
             port: The port; 0 for any free one.
+            where: The runtime directory, where a client finds the token; without it nobody has one, so that
+                ``/rpc`` and ``/mcp`` answer nobody.
 
         Raises:
             OSError: The port is in use.
@@ -241,6 +245,7 @@ class HttpListener:
         )
         config.load()
         state = uvicorn.server.ServerState()
+        state.default_headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
         self._connections = state.connections
         protocol = _guarded()
 
@@ -252,8 +257,9 @@ class HttpListener:
 
         self._server = server = await self._loop.create_server(connection, "127.0.0.1", port)
         self.port = server.sockets[0].getsockname()[1]
-        self._access = HttpAccess(self.port, secrets.token_urlsafe(32))
-        _publish(f"{where}/{place.HTTP}", self._access)
+        if where:
+            self._access = HttpAccess(self.port, secrets.token_urlsafe(32))
+            _publish(f"{where}/{place.HTTP}", self._access)
 
     def close(self) -> None:
         """Accept no more connections."""
@@ -268,6 +274,12 @@ class HttpListener:
     # --- requests ---------------------------------------------------------------------------------
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].split("/")[1:2] == ["inspect"]:
+            await self._inspector(scope, receive, send)
+            return
+        if self._access is None:
+            await _refuse(404, send)
+            return
         try:
             headers = require_user(scope, self._access)
             match scope["path"]:
@@ -341,6 +353,13 @@ def _guarded() -> type[Any]:
             if len(self.connections) > MOST_OVER_HTTP:
                 transport.abort()
             self.loop.call_later(SLOW_S, self.end_if_silent)
+
+        def send_400_response(self, msg: str) -> None:
+            head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+            line = f"HTTP/1.1 400 {_REASONS[400]}\r\n{head}content-type: text/plain\r\n"
+            text = f"{line}content-length: {len(msg)}\r\nconnection: close\r\n\r\n{msg}"
+            self.transport.write(text.encode("ascii"))
+            self.transport.close()
 
         def end_if_silent(self) -> None:
             if getattr(self, "cycle", None) is None:  # it has sent no request

@@ -116,6 +116,7 @@ METHODS: dict[str, Method] = {
     "command.run": Method("agentx.server.command_lines:run", reads=True),
     "mcp": Method("agentx.server.agent_calls:handle"),
     "events": Method(_events, reads=True),
+    "inspect.open": Method("agentx.server.inspecting:open_inspector"),
     "hook": Method("agentx.hosts.served.serving:hook"),
     "state": Method(_state, reads=True),
     **{

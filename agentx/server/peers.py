@@ -11,8 +11,9 @@ import resource
 import signal
 import socket
 import struct
+from collections import OrderedDict
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 
 import msgspec
 
@@ -95,3 +96,94 @@ def _limited(pid: int) -> bool:
         line = next(line for line in file if line.startswith(_LOCKS))
     hard = line[len(_LOCKS) :].split()[_HARD]
     return hard != b"unlimited" and (own == resource.RLIM_INFINITY or int(hard) < own)
+
+
+# --- over TCP -----------------------------------------------------------------------------------------------
+
+
+class TcpPeers:
+    """Tells whether an agent's run holds the other end of a connection over the loopback address.
+
+    The kernel names no process there, so every marked process is asked for the socket. One answer is kept for
+    each socket.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, bool] = OrderedDict()
+
+    def inside_run(self, client: tuple[str, int], port: int) -> bool:
+        """Return whether a marked process holds the socket of a client; also if that cannot be found out.
+
+        Args:
+            client: The client's address and port.
+            port: The port that it is connected to.
+        """
+        inode = _inode(client, port)
+        if inode is None:  # it is closed already
+            return True
+        found = self._known.get(inode)
+        if found is None:
+            found = self._known[inode] = _held_by_run(inode)
+            if len(self._known) > _MOST_SOCKETS:
+                self._known.popitem(last=False)
+        return found
+
+
+def _inode(client: tuple[str, int], port: int) -> int | None:
+    """Return the number of the socket of a client; see proc(5) on ``/proc/net/tcp``."""
+    (wanted,) = struct.unpack("=I", socket.inet_aton(client[0]))
+    address, other = f"{wanted:08X}:{client[1]:04X}", f":{port:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as file:
+        for line in file:
+            fields = line.split()
+            if fields[1] == address and fields[2].endswith(other):
+                return int(fields[_INODE])
+    return None
+
+
+def _held_by_run(inode: int) -> bool:
+    """Return whether a process that an agent's run started holds a socket.
+
+    If such a process hides what it holds, only a process that is none shows that it does not.
+    """
+    others, hidden = [], False
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        with suppress(OSError, ValueError, StopIteration):  # it has gone, or belongs to another user
+            pid = int(name)
+            if os.stat(f"/proc/{pid}").st_uid not in {os.getuid(), 0}:
+                continue
+            marked = _limited(pid)
+            if not marked:
+                others.append(pid)
+                marked = RUN in _environ(pid)
+            if marked:
+                try:
+                    if _holds(pid, inode):
+                        return True
+                except PermissionError:
+                    hidden = True
+    return hidden and not any(_holds_openly(pid, inode) for pid in others)
+
+
+def _holds(pid: int, inode: int) -> bool:
+    wanted = f"socket:[{inode}]"
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):
+            if os.readlink(f"/proc/{pid}/fd/{name}") == wanted:
+                return True
+    return False
+
+
+def _holds_openly(pid: int, inode: int) -> bool:
+    try:
+        return _holds(pid, inode)
+    except OSError:
+        return False
+
+
+_INODE = 9
+"""The column of ``/proc/net/tcp`` with the number of the socket."""
+
+_MOST_SOCKETS = 256

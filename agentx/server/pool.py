@@ -72,10 +72,12 @@ class Pool:
 
     Args:
         most: Maximum number of workspaces that stay open while nobody uses them.
+        remote: Whether to open those on another machine's file system too.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, remote: bool = False) -> None:
         self._most = most
+        self._remote = remote
         self._open: OrderedDict[Key, OpenWorkspace] = OrderedDict()
         self._leaving: list[OpenWorkspace] = []
         self._lock = threading.Lock()
@@ -112,7 +114,8 @@ class Pool:
                     return found
                 if found is not None:
                     self._leaving.append(self._open.pop(key))
-            require_local(root)
+            if not self._remote:
+                require_local(root)
             made = OpenWorkspace(root, settings)
             with self._lock:
                 made.users = 1

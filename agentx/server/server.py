@@ -6,10 +6,12 @@ import os
 import resource
 import signal
 import socket
+import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from agentx import __version__
@@ -24,6 +26,7 @@ from agentx.server.code import LoadedCode
 from agentx.server.connection import Connection
 from agentx.server.errors import BUSY, Refused
 from agentx.server.http import USER, HttpListener
+from agentx.server.inspecting import InspectorDesk
 from agentx.server.methods import FOLLOWERS
 from agentx.server.peers import Peer
 from agentx.server.pool import Pool
@@ -58,10 +61,11 @@ class Server:
 
     Args:
         settings: The settings from the environment.
+        remote: Whether it opens workspaces on another machine's file system too.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.pool = Pool(settings.server_workspaces)
+    def __init__(self, settings: Settings, *, remote: bool = False) -> None:
+        self.pool = Pool(settings.server_workspaces, remote=remote)
         self.workers = ThreadPoolExecutor(_THREADS, "agentx-worker")
         self.leaving = False
         self._settings = settings
@@ -71,6 +75,10 @@ class Server:
         self._requests = 0
         self._http = 0
         self._desk = ServedDesk(self, USER)
+        self._inspecting = InspectorDesk(self, USER)
+        self._opening = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop
+        self._listener: HttpListener
         self._done: asyncio.Event
 
     # --- what a connection needs ------------------------------------------------------------------
@@ -104,7 +112,20 @@ class Server:
         """Return a call for a client."""
         self._used = time.monotonic()
         self._requests += 1
-        return ServedCall(peer, self.pool, self._settings)
+        call = ServedCall(peer, self.pool, self._settings)
+        call.inspect = self.inspect
+        return call
+
+    def inspect(self, roots: list[Path], settings: Settings) -> str:
+        """Return the address of the inspector for some workspaces; called in a worker thread.
+
+        The HTTP listener is started if it is off; then it answers the inspector alone.
+        """
+        with self._opening:
+            if not self._listener.port:
+                asyncio.run_coroutine_threadsafe(self._listener.listen(0), self._loop).result(_WAIT_S)
+            self._inspecting.port = self._listener.port
+        return self._inspecting.address(roots, settings)
 
     def own(self, method: str, peer: Peer) -> Any:
         """Answer a method of the server itself."""
@@ -139,6 +160,8 @@ class Server:
             "connections": len(self._connections),
             "followers": len(FOLLOWERS),
             "http_port": self._http,
+            "inspect_port": self._inspecting.port,
+            "pages": self._inspecting.streams,
             "rss_bytes": rss_bytes(),
             "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
             "most_workspaces": self._settings.server_workspaces,
@@ -150,7 +173,7 @@ class Server:
 
     async def run(self, where: str) -> None:
         """Serve until it is told to stop, or nobody has used it for long."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.leave)
@@ -160,17 +183,16 @@ class Server:
             lambda: Connection(self, loop), sock=listener, backlog=_BACKLOG
         )
         mcp = McpOverHttp(self._desk)
-        http = HttpListener(self, loop, mcp)
+        http = self._listener = HttpListener(self, loop, mcp, self._inspecting.inspector)
         if self._settings.server_http:
             with suppress(OSError, OverflowError):  # the port is in use: the socket is what counts
-                await http.listen(where, int(self._settings.server_http))
+                await http.listen(int(self._settings.server_http), where)
                 self._http = http.port
         try:
             while not self._done.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._done.wait(), _LOOK_S)
-                unused = time.monotonic() - self._used > self._settings.server_idle_s and not self._busy
-                if unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
+                if self._unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
                     self.leave()
         finally:
             self.leaving = True
@@ -188,6 +210,31 @@ class Server:
             self.workers.shutdown()
             self.pool.close()
 
+    async def run_inspector(self, roots: list[Path], told: Callable[[str], None]) -> None:
+        """Serve the inspector for some workspaces, and nothing else, until told to stop or long unused.
+
+        Args:
+            roots: The directories of the workspaces.
+            told: Called with the address.
+        """
+        loop = self._loop = asyncio.get_running_loop()
+        self._done = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.leave)
+        http = self._listener = HttpListener(self, loop, _not_here, self._inspecting.inspector)
+        try:
+            told(await loop.run_in_executor(self.workers, self.inspect, roots, self._settings))
+            while not self._done.is_set() and not self._unused:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._done.wait(), _LOOK_S)
+        finally:
+            self.leaving = True
+            http.close()
+            await self._finished()
+            http.hang_up()
+            self.workers.shutdown()
+            self.pool.close()
+
     def _too_large(self) -> bool:
         """Close workspaces while the server uses too much memory; return whether that did not help."""
         most = self._settings.server_memory_mb * 1e6
@@ -201,8 +248,14 @@ class Server:
             await asyncio.sleep(0.01)
 
     @property
+    def _unused(self) -> bool:
+        in_use = self._busy or self._inspecting.streams
+        return time.monotonic() - self._used > self._settings.server_idle_s and not in_use
+
+    @property
     def _busy(self) -> int:
-        return self._desk.busy + sum(connection.busy for connection in self._connections)
+        over_http = self._desk.busy + self._inspecting.busy
+        return over_http + sum(connection.busy for connection in self._connections)
 
 
 def _named(where: str) -> tuple[int, int] | None:
@@ -282,8 +335,7 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
         FileNotFoundError: The runtime directory was deleted since the client made it.
         ServedFromRun: An agent's run started this process.
     """
-    if settings.inside_run or is_marked():
-        raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
+    refuse_runs(settings)
     where = place.runtime_dir(settings.environ)
     if detached:
         place.check(where)  # its client made it; who deleted it since wants no server in it
@@ -298,6 +350,30 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
     collect_garbage()
     with alone(where, _WAIT_S if detached else 0.0):
         asyncio.run(Server(settings).run(where))
+
+
+def serve_inspector(settings: Settings, roots: list[Path], told: Callable[[str], None]) -> None:
+    """Serve the inspector in this process until stopped; see :meth:`Server.run_inspector`.
+
+    Raises:
+        ServedFromRun: An agent's run started this process.
+    """
+    refuse_runs(settings)
+    asyncio.run(Server(settings, remote=True).run_inspector(roots, told))
+
+
+def refuse_runs(settings: Settings) -> None:
+    """Check that no agent's run started this process.
+
+    Raises:
+        ServedFromRun: One did.
+    """
+    if settings.inside_run or is_marked():
+        raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
+
+
+async def _not_here(_scope: object, _receive: object, _send: object) -> None:
+    """Answer nothing: nobody has a token for ``/mcp`` here."""
 
 
 def rss_bytes() -> int:

@@ -249,3 +249,17 @@ def _present_check(check: dict[str, Any]) -> dict[str, Any]:
         }
     wanted = {} if check.get("forbidden") else {"required": True}
     return {"kind": "dependency", "packages": [check["module"]], "places": ["imports"], **paths, **wanted}
+
+
+def in_words(check: Check) -> str:
+    """Describe a check in a line: kind, mode, and what is set."""
+    common = ("mode", "by_hand", "written_by")
+    settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
+    words = [
+        f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in settings.items()
+        if value
+    ]
+    author = check.written_by or "hand" * check.by_hand
+    how = f"{check.mode}, by {author}" if author else check.mode
+    return f"{type(check).__struct_config__.tag} ({how}): {'; '.join(words)}"

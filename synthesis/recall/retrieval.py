@@ -134,6 +134,12 @@ class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
     lexical_rank: int = 0
     vector_rank: int = 0
 
+    @property
+    def why(self) -> str:
+        """Why it was found, in a few words."""
+        ranks = (("words", self.lexical_rank), ("meaning", self.vector_rank))
+        return " · ".join(f"{name} {rank}" for name, rank in ranks if rank) or "to the letter"
+
 
 class FusionWeights(msgspec.Struct, frozen=True):
     """Weight of each ranking in the fusion."""

@@ -26,6 +26,12 @@ def test_an_item_is_added_edited_pinned_and_retired_and_each_is_an_event_of_the_
     assert ws.rebuild().state_digest == ws.state.digest
 
 
+def test_the_reason_of_a_person_who_retires_an_item_is_kept_with_it(ws):
+    item = ws.remember("rule", "Print the dates in red.", score=6)
+    assert ws.retire(item.id, reason="The dates\n are fixed now.").reason == "The dates are fixed now."
+    assert ws.rebuild().state_digest == ws.state.digest
+
+
 def test_a_rule_said_in_other_words_is_checked_in_those_words(ws):
     item = ws.remember("constraint", "Never create a requirements.txt file.")
     assert isinstance(item.detail.checks[0], PathCheck)

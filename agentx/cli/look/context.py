@@ -10,7 +10,8 @@ from rich.text import Text
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
 from agentx.context.assembler import TITLES, Context
-from agentx.context.service import DEADLINE_MS
+from agentx.context.rendering import unmarked
+from agentx.context.service import DEADLINE_MS, why_lexical
 from agentx.context.startup import BUDGET as BOOT_BUDGET
 from agentx.context.startup import TITLES as BOOT_TITLES
 from agentx.context.startup import boot as start
@@ -20,7 +21,6 @@ from agentx.storage.index.port import SearchKind
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.memory.policies import Section
 from agentx.synthesis.recall.retrieval import SearchHit
-from agentx.workspace import Workspace
 
 PASSAGE_LINES = 5
 PASSAGE_COLUMNS = 400
@@ -76,7 +76,7 @@ def context(
                 as_of=then,
                 deadline_ms=None if no_deadline else deadline * 1000,
             )
-        lexical = "" if "search" in made.late else _why_lexical(ws)
+        lexical = "" if "search" in made.late else why_lexical(ws.engine)
         ws.engine.indexer.abandons = terminal.caller is None
         _show_context(terminal, made, TITLES, explain=explain, lexical=lexical)
 
@@ -153,10 +153,7 @@ def _explain(terminal: Terminal, made: Context, titles: Mapping[Section, str]) -
 
 def _entry(terminal: Terminal, name: str, text: str, why: str) -> None:
     """Print an item, and below it why it was included or left out."""
-    lines = [line for line in text.splitlines() if not line.startswith(("### ", "```", "~~~"))]
-    shown = one_line(" ".join(lines)).removeprefix("- ")
-    shown = shown.partition("] ")[2] if shown.startswith("[") else shown  # the text begins with the ID
-    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", shown)
+    head = Text.assemble("  ", (one_line(name), "cyan"), "  ", unmarked(text))
     head.truncate(terminal.out.width, overflow="ellipsis")
     terminal.show(head, Padding(Text(one_line(why), "dim"), (0, 0, 0, 6)))
 
@@ -212,7 +209,7 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
                 files=files,
                 grouped=group,
             )
-        lexical = _why_lexical(ws)
+        lexical = why_lexical(ws.engine)
     if terminal.json:
         terminal.document({"query": encodable(query), "hits": hits, "note": lexical})
         return
@@ -225,19 +222,10 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
 
 
 def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
-    ranks = (("words", hit.lexical_rank), ("meaning", hit.vector_rank))
-    why = " · ".join(f"{name} {rank}" for name, rank in ranks if rank) or "to the letter"
     where = (one_line(place(hit)), "bold cyan")
-    terminal.show(Text.assemble((f"{number:>2}  ", "dim"), where, (f"  {hit.kind}  {why}", "dim")))
+    terminal.show(Text.assemble((f"{number:>2}  ", "dim"), where, (f"  {hit.kind}  {hit.why}", "dim")))
     lines = [line for line in plain(hit.text).splitlines() if line.strip()]
     shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
     more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
     also = f"\nalso {one_line(', '.join(hit.also))}" if hit.also else ""
     terminal.show(Padding(Text.assemble(shown, (more + also, "dim")), (0, 0, 1, 4), expand=False))
-
-
-def _why_lexical(ws: Workspace) -> str:
-    """Return why the last search used words alone; empty if it did not."""
-    if ws.engine.indexer.behind:
-        return "Many passages are not embedded yet, so this search was lexical; `agentx rebuild` embeds them."
-    return ws.engine.indexer.why_lexical

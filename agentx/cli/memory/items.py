@@ -7,7 +7,7 @@ from rich.text import Text
 
 from agentx.cli.terminal import Terminal, counted, facts, minute, panel
 from agentx.storage.text import plain
-from agentx.synthesis.memory.checks import Check
+from agentx.synthesis.memory.checks import in_words
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     FlowDetail,
@@ -121,7 +121,7 @@ def _facts(
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]
     rows += origin(item)
-    rows += [("checked", _check(check)) for check in checks_of(item)]
+    rows += [("checked", in_words(check)) for check in checks_of(item)]
     rows += [("checked", "no: shown only")] if is_shown_only(item) else []
     if isinstance(detail, RejectionDetail) and detail.reason:
         rows.append(("because", detail.reason))
@@ -152,17 +152,3 @@ def _facts(
         ),
     ]
     return [(label, value) for label, value in rows if value]
-
-
-def _check(check: Check) -> str:
-    """Describe a check in a line: kind, mode, and what is set."""
-    common = ("mode", "by_hand", "written_by")
-    settings = {name: getattr(check, name) for name in check.__struct_fields__ if name not in common}
-    words = [
-        f"{name.replace('_', ' ')} {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name, value in settings.items()
-        if value
-    ]
-    author = check.written_by or "hand" * check.by_hand
-    how = f"{check.mode}, by {author}" if author else check.mode
-    return f"{type(check).__struct_config__.tag} ({how}): {'; '.join(words)}"

@@ -236,12 +236,16 @@ Names = Annotated[
 ]
 
 
-def retire(terminal: Terminal, names: Names) -> None:
+def retire(
+    terminal: Terminal,
+    names: Names,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, in a line; kept with the items.")] = "",
+) -> None:
     """Retire items: they no longer apply, and stay in the history."""
     with opened(terminal) as ws:
         for name in names:  # if one does not exist, none is changed
             find(ws.engine, name)
-        items = [ws.retire(name) for name in names]
+        items = [ws.retire(name, reason=reason) for name in names]
     show_items(terminal, items)
 
 

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
 from agentx.cli.pipeline.plan import planned
-from agentx.cli.pipeline.run import started_plan
 from agentx.cli.pipeline.upkeep import PresentFile, mark_stale
 from agentx.cli.terminal import Terminal
 from agentx.pipelines.board import board_of
@@ -19,6 +18,7 @@ from agentx.pipelines.drawing.picture import picture
 from agentx.pipelines.new_pipeline import REVIEWER, NewPipeline, new_pipeline
 from agentx.pipelines.runner import redo
 from agentx.pipelines.tracked import pipelines
+from agentx.pipelines.upkeep.started import started_plan
 from agentx.policy.amendments import amend
 from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import FileAmended
@@ -53,7 +53,7 @@ def draw(
         svg = picture(planned(file))
     else:
         with opened(terminal) as ws:
-            plan = started_plan(ws)
+            plan = started_plan(ws.engine)
             svg = picture(plan, board_of(plan, pipelines(ws.engine).of(plan.pipeline.pipeline)))
     if to is None:
         terminal.result({"svg": svg}, svg.rstrip("\n"))
@@ -187,7 +187,7 @@ def redo_stage(
     if not stage:
         raise UsageError("Name a STAGE, or use `--stale` for all that is out of date.")
     with opened(terminal) as ws:
-        steps = redo(ws.engine, started_plan(ws, name), stage, item, encodable(reason))
+        steps = redo(ws.engine, started_plan(ws.engine, name), stage, item, encodable(reason))
     keys = [step.key for step in steps]
     more = f" and {len(keys) - STEPS_SHOWN} more" if len(keys) > STEPS_SHOWN else ""
     steps_named = ", ".join(keys[:STEPS_SHOWN]) + more

@@ -1,7 +1,6 @@
 """``agentx pipeline run`` and ``status``: run a pipeline, and show its state."""
 
 import contextlib
-import functools
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -23,17 +22,12 @@ from agentx.cli.terminal import Terminal
 from agentx.cli.work.run import EXIT
 from agentx.engine import models
 from agentx.pipelines.board import Board, board_of
-from agentx.pipelines.found_items import from_text
 from agentx.pipelines.runner import Runner
-from agentx.pipelines.tracked import Tracker, pipelines
+from agentx.pipelines.tracked import Tracker
 from agentx.pipelines.upkeep.out_of_date import overview
-from agentx.storage.errors import UsageError
+from agentx.pipelines.upkeep.started import plan_of, started_plan
 from agentx.storage.git.objects import ObjectDamaged
 from agentx.storage.text import plain
-from agentx.synthesis.pipelines.definition.plan import Plan
-from agentx.synthesis.pipelines.definition.reading import parse, with_variables
-from agentx.synthesis.pipelines.definition.steps import resolve
-from agentx.synthesis.pipelines.running.pipeline_progress import Progress
 from agentx.workspace import Workspace
 
 _CUT_OFF = "Its process ended; `agentx pipeline run FILE` resumes it."
@@ -160,11 +154,11 @@ def show_status(
     with opened(terminal) as ws:
         if not (name or is_started(terminal, ws)):
             return
-        tracker = Tracker(ws.engine, started_plan(ws, name).pipeline.pipeline)
+        tracker = Tracker(ws.engine, started_plan(ws.engine, name).pipeline.pipeline)
 
         def look() -> Board:
             with tracker.lock:
-                return board_of(_plan_of(ws, tracker.progress), tracker.progress)
+                return board_of(plan_of(ws.engine, tracker.progress), tracker.progress)
 
         with _watched(terminal, look) if follow else contextlib.nullcontext():
             while follow and tracker.progress.status == "RUNNING" and is_anyone_at_work(ws.engine):
@@ -175,7 +169,7 @@ def show_status(
             nobody = msgspec.structs.replace(
                 tracker.progress, status="INTERRUPTED", reason=_CUT_OFF, running={}
             )
-            board = board_of(_plan_of(ws, nobody), nobody)
+            board = board_of(plan_of(ws.engine, nobody), nobody)
         terminal.result(board, shown(board, terminal.out.width, datetime.now(UTC), _reader(ws)))
 
 
@@ -187,30 +181,3 @@ def _reader(ws: Workspace) -> ReadBlob:
             return ""
 
     return read
-
-
-def started_plan(ws: Workspace, name: str = "") -> Plan:
-    """Return a pipeline as its file was when it was last started; by default the one started last.
-
-    Raises:
-        UsageError: It was never started here.
-    """
-    known = pipelines(ws.engine).known
-    started = [one for one in known.values() if one.started_at and name in ("", one.name)]
-    if not started:
-        names = ", ".join(one.name for one in known.values() if one.started_at)
-        there = f"; there are: {names}" if names else " yet: `agentx pipeline run FILE` starts one"
-        raise UsageError(f"No pipeline{f' {name!r}' if name else ''} was started here{there}.")
-    return _plan_of(ws, max(started, key=lambda one: one.started_at))
-
-
-def _plan_of(ws: Workspace, progress: Progress) -> Plan:
-    """Return the plan of a started pipeline, with the items that were found so far."""
-    texts = [ws.read_body(body) for body in (progress.definition, progress.items)]
-    return _resolved(progress.name, *texts, tuple(progress.variables.items()))
-
-
-@functools.lru_cache(maxsize=1)
-def _resolved(name: str, definition: str, items: str, variables: tuple[tuple[str, str], ...]) -> Plan:
-    pipeline, source = parse(definition, f"{name} as it was started")
-    return resolve(with_variables(pipeline, source, dict(variables)), source, from_text(items))

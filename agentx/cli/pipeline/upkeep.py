@@ -1,6 +1,5 @@
 """``agentx pipeline status --stale``, ``redo --stale``, ``verify``: what is out of date or not in order."""
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +11,9 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, facts, table
 from agentx.pipelines.pointing.changes import OutOfDate, State
-from agentx.pipelines.runner import Runner
-from agentx.pipelines.tracked import pipelines
 from agentx.pipelines.upkeep.out_of_date import StaleOverview, mark, overview
+from agentx.pipelines.upkeep.started import present
 from agentx.pipelines.upkeep.verification import VerifiedStage, verified
-from agentx.storage.errors import UsageError
 from agentx.storage.events.pipeline_events import PipelineStarted
 from agentx.storage.text import plain
 from agentx.workspace import Workspace
@@ -44,28 +41,6 @@ PresentFile = Annotated[
 ]
 
 
-def present(ws: Workspace, name: str = "", file: Path | None = None) -> Runner:
-    """Return a started pipeline as its file is now; by default the one started last.
-
-    Raises:
-        UsageError: No pipeline was started here, or its file is not where it was.
-        PipelineInvalid: The file does not define a valid pipeline.
-    """
-    if file is not None:
-        return Runner(ws.engine, file)
-    known = pipelines(ws.engine).known
-    started = [one for one in known.values() if one.started_at and name in ("", one.name)]
-    if not started:
-        named = f" {name!r}" if name else ""
-        raise UsageError(f"No pipeline{named} was started here: `agentx pipeline run FILE` starts one.")
-    latest = max(started, key=lambda one: one.started_at)
-    path = Path(os.path.normpath(ws.root / latest.file))
-    if not latest.file or not path.is_file():
-        where = f" at {path}" if latest.file else ""
-        raise UsageError(f"The file of pipeline {latest.name!r} was not found{where}; name it: --file FILE.")
-    return Runner(ws.engine, path)
-
-
 def is_started(terminal: Terminal, ws: Workspace) -> bool:
     """Return whether a pipeline was ever started here; print a note if not."""
     if ws.state.counts.get(PipelineStarted.__name__):
@@ -83,7 +58,7 @@ def show_stale(terminal: Terminal, name: str, file: Path | None) -> None:
     with opened(terminal, look=True) as ws:
         if not (name or file or is_started(terminal, ws)):
             return
-        runner = present(ws, name, file)
+        runner = present(ws.engine, name, file)
         with terminal.busy("Comparing …"):
             found = overview(ws.engine, runner.plan, runner.files)
     title = Text(plain(runner.plan.pipeline.title or runner.name), "bold")
@@ -140,7 +115,7 @@ def _remarks(found: StaleOverview) -> Iterator[tuple[str, str]]:
 def mark_stale(terminal: Terminal, stage: str, item: str, reason: str, name: str, file: Path | None) -> None:
     """Mark what is out of date to be done again in the next run, as far as it has changed."""
     with opened(terminal, look=True) as ws:
-        runner = present(ws, name, file)
+        runner = present(ws.engine, name, file)
         found = mark(ws.engine, runner.plan, runner.files, stage, item, reason)
     if not found.steps:
         terminal.result(found, *out_of_date(found))
@@ -164,7 +139,7 @@ def verify(
     with opened(terminal, look=True) as ws:
         if not (name or file or is_started(terminal, ws)):
             return
-        runner = present(ws, name, file)
+        runner = present(ws.engine, name, file)
         with terminal.progress() as tell:
             steps = list(
                 verified(ws.engine, runner.plan, runner.files, lambda done, of: tell("Checking …", done, of))

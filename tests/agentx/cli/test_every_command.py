@@ -47,6 +47,7 @@ GOOD = {
     "schedule audit": ["schedule", "audit", "--since", "today"],
     "diff": ["diff", "2", "--patch"],
     "bisect": ["bisect", "--item", "c-3", "--all"],
+    "inspect": ["inspect", "--no-open"],
     "memory scribe": ["memory", "scribe", "--pending"],
     "agent dispatch": ["agent", "dispatch", "post the release notes"],
     "agent mission list": ["agent", "mission"],
@@ -167,6 +168,7 @@ WRONG = {
     "schedule audit": ["schedule", "audit", "--since", "nonsense"],
     "diff": ["diff", "nonsense"],
     "bisect": ["bisect", "--item", "c-99"],
+    "inspect": ["inspect", "nowhere", "--no-open"],
     "memory scribe": ["memory", "scribe", "--due", "--keep"],
     "agent dispatch": ["agent", "dispatch", " "],
     "agent mission list": ["agent", "mission", "all"],
@@ -260,7 +262,7 @@ RESTS_ON_ONE = (["pipeline", "redo"], ["pipeline", "amend"], ["pipeline", "verif
 def filled(root, trusted, tmp_path, script, monkeypatch, environment):
     """Words of a command line with their places filled; a model is not to be had."""
     folders = {"AGENTX_CACHE_DIR": str(tmp_path / "cache"), "AGENTX_STATE_DIR": str(tmp_path / "state")}
-    for name, value in {**folders, "PIP_NO_INDEX": "1"}.items():
+    for name, value in {**folders, "PIP_NO_INDEX": "1", "AGENTX_SERVER_IDLE_S": "0.1"}.items():
         monkeypatch.setenv(name, value)
         environment[name] = value
     trusted(root)

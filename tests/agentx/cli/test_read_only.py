@@ -21,7 +21,7 @@ from tests.agentx.cli.test_every_command import GOOD
 NOBODY = 65534
 
 ALSO_READING = {
-    "check", "flow backtest", "flow check", "gate pre", "mcp", "memory check", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve", "tool", "uninstall",
+    "check", "flow backtest", "flow check", "gate pre", "inspect", "mcp", "memory check", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve", "tool", "uninstall",
 }  # fmt: skip
 """What reads as it is called here, or has nothing to write: `backtest --dry-run`, `scribe --pending`, a sound `repair`, `serve --status`,
 an `uninstall` of nothing, `tool read_file`, `check outlook.md`."""
@@ -74,6 +74,7 @@ def calls_in(base, calls, prefix=(), user=None, warm=()):
         "AGENTX_STATE_DIR": str(base / "state"),
         "AGENTX_CACHE_DIR": str(base / "no-models"),
         "PIP_NO_INDEX": "1",
+        "AGENTX_SERVER_IDLE_S": "0.1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     done = subprocess.run(
