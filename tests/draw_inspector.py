@@ -66,7 +66,11 @@ def saved(name, png):
     picture = Image.open(io.BytesIO(png)).convert("RGB")
     for colours in (0, 256, 128, 64):
         out = io.BytesIO()
-        drawn = picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE) if colours else picture
+        drawn = (
+            picture.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+            if colours
+            else picture
+        )
         drawn.save(out, "PNG", optimize=True)
         if out.tell() <= MOST_BYTES:
             break
