@@ -41,14 +41,18 @@ def on_record() -> list[dict[str, str]]:
 
 
 def stated(package: str) -> str | None:
-    """What an installed package says of its licence: as an expression, else in words and classifiers."""
+    """What an installed package says of its licence: as an expression, in words and classifiers, or in its file's title."""
     try:
         said = metadata.metadata(package)
     except metadata.PackageNotFoundError:
         return None
     words = (said.get("License") or "").strip().split("\n")[0]
     kinds = [line for line in said.get_all("Classifier") or [] if line.startswith("License ::")]
-    return said.get("License-Expression") or " ".join([words, *kinds])
+    if found := said.get("License-Expression") or " ".join([words, *kinds]).strip():
+        return found
+    files = metadata.distribution(package).files or []
+    titles = (file.read_text("utf-8").strip().split("\n")[0] for file in files if file.name.startswith("LICENSE"))
+    return next(titles, "")
 
 
 def test_the_licence_of_every_pin_is_listed_and_of_nothing_else(on_record):
