@@ -24,6 +24,8 @@ from agentx.synthesis.state.state import PendingCall
 _FILES_KEPT = 50
 """Maximum number of files that a request names."""
 
+_CHANGED = "What was to be approved has changed since it was shown."
+
 
 class PersonSteps:
     """Asks a person to do the steps of a pipeline that are theirs.
@@ -44,6 +46,10 @@ class PersonSteps:
             return self._ask(due, run or self._start(due))
         (call,) = calls
         decided = approvals.decision(self._engine, call)
+        if decided is not False and self._has_changed(due.step, call):
+            # A person's yes is for what they were shown, not for what came later.
+            self._settle(call, "FAILED", _CHANGED)
+            return self._ask(due, run, _CHANGED if decided else "")
         if decided is None:
             return self._wait(due, call.call_id)
         if not decided:
@@ -58,6 +64,15 @@ class PersonSteps:
             due, examined, run=run, before=[RunEnded(status="COMPLETED", summary="Approved.")]
         )
         return Came("COMPLETED")
+
+    def _has_changed(self, step: Step, call: PendingCall) -> bool:
+        """Return whether a file that the step reads is another than when the person was asked."""
+        shown = call.arguments.get("files")
+        now = [file for read in step.reads for file in self._files.of(read)]
+        return isinstance(shown, dict) and any(
+            shown.get(one.path) != one.blob
+            for one in now[: _FILES_KEPT if len(shown) >= _FILES_KEPT else None]
+        )
 
     def _ask(self, due: Due, run: str, wrong: str = "") -> Came:
         step, state = due.step, self._engine.snapshot()

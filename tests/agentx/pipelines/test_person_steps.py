@@ -121,6 +121,23 @@ def test_an_approval_is_out_of_date_when_what_was_approved_changes(book):
     assert (set(ended.waiting), book.text("outline.md")) == ({"accept"}, mine)
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_a_yes_is_for_what_the_person_was_shown_and_they_are_asked_again_if_it_changes(book, early):
+    book.run(good)
+    (before,) = [call for call in waiting(book.ws) if call.startswith("accept")]
+    (book.ws.artifacts / "outline.md").write_text("Another outline.\n\n<!-- DONE -->\n")
+    book.ws.engine.edits.scan()
+    if early:
+        book.ws.approve(before)
+    ended = book.run(good)
+    (after,) = [call for call in waiting(book.ws) if call.startswith("accept")]
+    assert after != before
+    assert ("has changed since it was shown" in ended.waiting["accept"]) is early
+    assert "accept" not in pipelines(book.ws.engine).of("book").proved
+    book.ws.approve(after)
+    assert book.run(good).proved == 4
+
+
 def test_another_process_resumes_what_was_asked(book):
     book.run(good)
     with Workspace.open(book.ws.root, settings=book.ws.settings) as ws:
