@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units examples docs bench eval faults fuzz pins clean runtime dev model
+.PHONY: help demo test lint types units examples docs bench compare eval faults fuzz pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -42,6 +42,9 @@ bench: dev  ## measure what is promised, beside peers (15 minutes; SCALE=small|y
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
 	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)
+
+compare: dev model  ## measure other products by their own interfaces (an hour; PEERS="mem0 agno" N=50 DATA=folder DOCS=1)
+	@$(BIN)/python -m tests.compare $(PEERS) --n $(or $(N),50) $(if $(DATA),--data $(DATA)) $(if $(DOCS),--write-docs) $(COMPARE)
 
 examples: dev  ## run the examples in README and docs alone
 	@$(BIN)/python -m pytest -q tests/test_docs.py

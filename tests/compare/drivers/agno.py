@@ -45,8 +45,15 @@ class Agno(Driver):
         return session.get_messages() if session else []
 
     def read(self, last: int | None = None) -> list[str]:
-        found = [one.content for one in self._messages()]
-        return found[-last:] if last else found
+        if last is None:
+            return [one.content for one in self._messages()]
+        found: list[str] = []
+        runs, more = 1, True
+        while len(found) < last and more:
+            latest = self._db.get_runs(session_id="one", sort_by="run_index", sort_order="desc", limit=runs)
+            found = [one.content for run in latest[::-1] for one in run.messages]
+            more, runs = len(latest) == runs, runs * 4
+        return found[-last:]
 
     def context(self, question: str, max_tokens: int) -> list[Shown]:
         return latest_within([(one.content, one.role == "user") for one in self._messages()], max_tokens)

@@ -16,11 +16,10 @@ class LangGraph(Driver):
     name = "LangGraph"
     package = "langgraph-checkpoint-sqlite"
     kind = "checkpoints of an agent framework"
-    durability = (
-        '`SqliteSaver`, and `durability="sync"`, which its documentation names as the most durable mode'
-    )
+    durability = "`SqliteSaver`; each message is added by `update_state`, which writes one checkpoint before it returns"
     remarks = {  # noqa: RUF012
         "recall": "by its `InMemoryStore` with an index, which keeps nothing; its store in SQLite needs a Python that loads extensions",
+        "size": "each checkpoint holds the whole state, so the size grows with the square of the messages",
         "crowd": "a checkpoint is a whole state: processes that write one thread at a time are not its purpose, and overwrite each other",
     }
 
@@ -39,7 +38,8 @@ class LangGraph(Driver):
         self.append_all([message])
 
     def append_all(self, messages) -> None:
-        self._graph.invoke({"messages": [_message(one) for one in messages]}, _THREAD, durability="sync")
+        added = {"messages": [_message(one) for one in messages]}
+        self._graph.update_state(_THREAD, added, as_node="keep")
 
     def _messages(self) -> list:
         return self._graph.get_state(_THREAD).values.get("messages", [])

@@ -41,8 +41,15 @@ class LlamaIndex(Driver):
         return self._loop.run(self._memory.aget_all())
 
     def read(self, last: int | None = None) -> list[str]:
-        found = [one.content for one in self._all()]
-        return found[-last:] if last else found
+        if last is None:
+            return [one.content for one in self._all()]
+        return self._loop.run(self._latest(last))
+
+    async def _latest(self, last: int) -> list[str]:
+        store = self._memory.sql_store
+        count = await store.count_messages("one")
+        found = await store.get_messages("one", limit=last, offset=max(0, count - last))
+        return [one.content for one in found]
 
     def search(self, query: str, k: int) -> list[str]:
         return [hit.text for hit in self._index.as_retriever(similarity_top_k=k).retrieve(query)]
