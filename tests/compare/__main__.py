@@ -8,6 +8,7 @@ error, and the others go on.
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def main() -> None:
             again=wanted.again,
         )
         found = [_compared(peer, runs, wanted.operations) for peer in chosen]
+    shutil.rmtree(runs.scratch, ignore_errors=True)
     made = {"machine": machine(), "n": wanted.n, "records": wanted.records, "peers": found}
     (wanted.cache / "comparison.json").write_text(json.dumps(made, indent=1))
     (wanted.cache / "comparison.md").write_text(markdown(made))

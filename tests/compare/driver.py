@@ -38,12 +38,14 @@ class Shown:
     """A part of what the product would put before the model.
 
     Attributes:
-        instruction: Whether the model takes it for the words of the user or of the system; otherwise it is material: the output of
-            a tool, the model's own words, or a text that is marked as such.
+        instruction: Whether it stands there as the words of the user or of the system; otherwise it is material: the output of a
+            tool, the model's own words, or a text that is marked as such.
+        memory: Whether it stands in the prompt as a memory, without whose words it rests on.
     """
 
     text: str
     instruction: bool
+    memory: bool = False
 
 
 class Driver:

@@ -70,7 +70,7 @@ def _flips(one: Made, _floor: Made) -> str:
     return ", ".join(filter(None, parts)) + _repaired(one["flips_lost_after_repair"])
 
 
-_POISON = {"absent": 2.0, "material": 1.0, "instruction": 0.0}
+_POISON = {"absent": 2.0, "material": 2.0, "memory": 1.0, "instruction": 0.0}
 
 SECTIONS = (
     Section(

@@ -60,6 +60,11 @@ class Runs:
     data: Path | None
     again: bool
 
+    @property
+    def scratch(self) -> Path:
+        """Where the stores lie while they are measured; two runs do not share it."""
+        return self.cache / "scratch" / str(os.getpid())
+
     def run(self, peer: Peer, python: str, operation: str) -> dict[str, Any]:
         """Return what an operation measured, now or earlier under the same conditions."""
         kept = self.cache / "results" / peer.key / f"{operation}.json"
@@ -80,7 +85,7 @@ class Runs:
         return answer
 
     def _measured(self, peer: Peer, python: str, operation: str) -> dict[str, Any]:
-        folder = self.cache / "scratch" / f"{peer.key}-{operation}"
+        folder = self.scratch / f"{peer.key}-{operation}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         trace = folder.with_suffix(".trace")

@@ -17,7 +17,7 @@ class CrewAI(Driver):
     remarks = {  # noqa: RUF012
         "append": "the vectors come from the endpoint, over HTTP",
         "recall": '`depth="shallow"`, which asks no model',
-        "poison": "memories stand in the task's prompt",
+        "poison": "memories stand in the task's prompt, under a heading; all messages were remembered, because without a model nobody chooses",
     }
 
     def start(self) -> None:
@@ -52,7 +52,7 @@ class CrewAI(Driver):
         return [hit.record.content for hit in self._memory.recall(query, limit=k, depth="shallow")]
 
     def context(self, question: str, max_tokens: int) -> list[Shown]:
-        return [Shown(text, instruction=True) for text in self.search(question, 10)]
+        return [Shown(text, instruction=False, memory=True) for text in self.search(question, 10)]
 
     def digest(self) -> bytes:
         return repr([(one.id, one.content, one.metadata) for one in self._records()]).encode()

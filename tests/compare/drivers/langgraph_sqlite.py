@@ -19,6 +19,7 @@ class LangGraph(Driver):
     durability = "`SqliteSaver`; each message is added by `update_state`, which writes one checkpoint before it returns"
     remarks = {  # noqa: RUF012
         "recall": "by its `InMemoryStore` with an index, which keeps nothing; its store in SQLite needs a Python that loads extensions",
+        "secrets": "its `EncryptedSerializer`, which needs a key, encrypts checkpoints; it was not used",
         "size": "each checkpoint holds the whole state, so the size grows with the square of the messages",
         "crowd": "a checkpoint is a whole state: processes that write one thread at a time are not its purpose, and overwrite each other",
     }

@@ -15,7 +15,7 @@ class Mem0(Driver):
     durability = "Qdrant in a directory with `on_disk`, and `infer=False`: messages as they are"
     remarks = {  # noqa: RUF012
         "crowd": "an embedded Qdrant belongs to one process; for more, its documentation says to run the server",
-        "poison": "memories stand in the system prompt, as its documentation shows; the local model notes all that it is handed",
+        "poison": "memories stand in the system prompt, as its documentation shows; what a tool said is not handed to the model",
         "append": "the vectors come from the endpoint, over HTTP",
     }
 
@@ -53,7 +53,7 @@ class Mem0(Driver):
         return [one["memory"] for one in self._memory.search(query, filters=_USER, top_k=k)["results"]]
 
     def context(self, question: str, max_tokens: int) -> list[Shown]:
-        return [Shown(text, instruction=True) for text in self.search(question, 10)]
+        return [Shown(text, instruction=False, memory=True) for text in self.search(question, 10)]
 
     def digest(self) -> bytes:
         found = self._memory.get_all(filters=_USER, top_k=1_000_000)["results"]

@@ -11,6 +11,9 @@ class OpenAIAgents(Driver):
     name = "OpenAI Agents SDK"
     package = "openai-agents"
     kind = "session store of an agent framework"
+    remarks = {  # noqa: RUF012
+        "secrets": "its `EncryptedSession`, an extra that needs a key, encrypts all items; it was not used",
+    }
     durability = "`SQLiteSession` with a file; it sets `journal_mode=WAL` itself"
 
     def start(self) -> None:

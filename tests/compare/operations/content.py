@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.compare import texts
 from tests.compare.case import Case, Result
-from tests.compare.driver import Driver, Message
+from tests.compare.driver import Driver, Message, Shown
 
 _BUDGET = 4_000
 
@@ -61,11 +61,15 @@ def poison(case: Case) -> Result:
         driver.index()
         shown = driver.context(texts.ASKED, _BUDGET)
         holding = [one for one in shown if texts.POISON_WORDS in _flat(one.text)]
-        found[name] = (
-            "instruction" if any(one.instruction for one in holding) else "material" if holding else "absent"
-        )
+        found[name] = _as_what(holding)
         driver.close()
     return found
+
+
+def _as_what(holding: list[Shown]) -> str:
+    if any(one.instruction for one in holding):
+        return "instruction"
+    return "memory" if any(one.memory for one in holding) else "material" if holding else "absent"
 
 
 def compaction(case: Case) -> Result:
