@@ -11,6 +11,7 @@ from tests.compare.driver import Driver, Message, NotItsPurpose, latest_within
 from tests.compare.operations import content, crowd, damage, durability, recall, replay, size
 from tests.compare.peers import Peer, install, peers
 from tests.compare.report import better, markdown, write_page
+from tests.compare.runs import _meaning
 from tests.compare.synced import synced
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,13 @@ def test_nothing_acknowledged_is_missing_after_a_kill(tmp_path, name):
     assert (found["kills"], found["lost"], found["errors"]) == (2, 0, 0)
 
 
-def test_a_flipped_byte_that_a_product_does_not_tell_is_counted_as_silent(tmp_path):
+@pytest.fixture
+def little_damage(monkeypatch):
+    monkeypatch.setattr(damage, "_RECORDS", 60)
+    monkeypatch.setattr(damage, "_PLACES", (2, 4))
+
+
+def test_a_flipped_byte_that_a_product_does_not_tell_is_counted_as_silent(tmp_path, little_damage):
     found = damage.damage(case_of("jsonl", tmp_path))
     assert found["file"] == "messages.jsonl"
     assert found["cut"]["lost"] == 1
@@ -70,7 +77,7 @@ def test_a_flipped_byte_that_a_product_does_not_tell_is_counted_as_silent(tmp_pa
     assert found["flips_lost_after_repair"] is None
 
 
-def test_damage_that_is_told_and_repaired_is_counted_as_such(tmp_path):
+def test_damage_that_is_told_and_repaired_is_counted_as_such(tmp_path, little_damage):
     found = damage.damage(case_of("agentx", tmp_path))
     assert (found["flips_silent"], found["flips_lost_after_repair"]) == (0, 0)
     assert found["cut"]["told"]
@@ -174,6 +181,11 @@ def test_tables_are_written_between_the_marks_alone(tmp_path):
     page.write_text("no marks")
     with pytest.raises(ValueError, match="0 blocks"):
         write_page(page, "new")
+
+
+def test_what_a_driver_tells_a_reader_does_not_decide_what_is_measured_again():
+    one = 'class A:\n    name = "a"\n    remarks = {"x": "y"}\n\n    def do(self):\n        return 1\n'
+    assert _meaning(one) == _meaning(one.replace('"y"', '"z"')) != _meaning(one.replace("1", "2"))
 
 
 def test_the_shape_is_complete():

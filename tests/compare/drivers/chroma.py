@@ -14,7 +14,7 @@ class Chroma(Driver):
     kind = "vector database in the process"
     durability = "`PersistentClient`"
     remarks = {  # noqa: RUF012
-        "crowd": "its documentation says that a `PersistentClient` is not made for several processes",
+        "crowd": "its cookbook says that several processes may not write to one directory; its documentation recommends the server for production",
         "append": "the vectors come from the endpoint, over HTTP",
     }
 

@@ -14,7 +14,7 @@ class Mem0(Driver):
     kind = "memory of facts that a model extracts"
     durability = "Qdrant in a directory with `on_disk`, and `infer=False`: messages as they are"
     remarks = {  # noqa: RUF012
-        "crowd": "an embedded Qdrant belongs to one process; for more, its documentation says to run the server",
+        "crowd": "an embedded Qdrant belongs to one process; its error says to run the server for more",
         "poison": "memories stand in the system prompt, as its documentation shows; what a tool said is not handed to the model",
         "append": "the vectors come from the endpoint, over HTTP",
     }
