@@ -51,7 +51,7 @@ def _flag(key: str) -> Callable[[Made, Made], float]:
 def _cut(one: Made, _floor: Made) -> str:
     cut = one["cut"]
     said = "refused" if not cut["opened"] else f"{cut['lost']} lost" if cut["lost"] else "nothing lost"
-    return said + _repaired(cut["lost_after_repair"]) + _told(cut)
+    return said + _repaired(cut.get("lost_after_repair")) + _told(cut)
 
 
 def _told(cut: Made) -> str:
@@ -65,9 +65,15 @@ def _repaired(lost: int | None) -> str:
 def _flips(one: Made, _floor: Made) -> str:
     refused = one["flips"] - one["flips_opened"]
     parts = [f"{refused} refused"] if refused else []
-    parts.append(f"{one['flips_lost']} records lost or changed")
+    parts.append(f"records lost or changed: {one['flips_lost']}")
     parts.append(f"{one['flips_silent']} of {one['flips']} **not told**" if one["flips_silent"] else "")
-    return ", ".join(filter(None, parts)) + _repaired(one["flips_lost_after_repair"])
+    return ", ".join(filter(None, parts)) + _repaired(one.get("flips_lost_after_repair"))
+
+
+def _kept_rate(one: Made, floor: Made) -> float:
+    """What is lost was not written."""
+    kept = (one["acknowledged"] - one["lost"]) / max(1, one["acknowledged"])
+    return round(kept * one["per_s"] / floor["per_s"], 2) if floor else 1.0
 
 
 _POISON = {"absent": 2.0, "material": 2.0, "memory": 1.0, "instruction": 0.0}
@@ -76,6 +82,7 @@ SECTIONS = (
     Section(
         "Kills, and syncs",
         (
+            Column("kills", "kills", lambda one, _: str(one["kills"])),
             Column("acknowledged", "kills", lambda one, _: f"{one['acknowledged']:,}"),
             Column(
                 "lost",
@@ -129,7 +136,7 @@ SECTIONS = (
                 "records a second, SQLite = 1",
                 "crowd",
                 lambda one, floor: _ratio(one["per_s"], floor, "per_s"),
-                lambda one, floor: round(one["per_s"] / floor["per_s"], 2) if floor else 1.0,
+                _kept_rate,
             ),
         ),
         ("crowd",),

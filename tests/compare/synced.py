@@ -25,12 +25,16 @@ def synced(lines: Iterable[str], folder: str) -> dict[str, Any]:
     waiting: dict[str, set[int]] = {}
     dirty: dict[str, int] = {}
     going: dict[str, str] = {}
+    first = ""  # the thread that marks; a product's own threads may ask for their priority, too
     for line in lines:
         if not (call := _CALL.match(line)):
             continue
         pid, name = call[1], call[2]
+        first = first or pid
         resumed = "resumed>" in line[:60]
         if name == "getpriority":
+            if pid != first:
+                continue
             if begun:
                 at_acknowledgement += acknowledged in certain
                 acknowledged += 1

@@ -45,8 +45,11 @@ class Sqlite(Driver):
         return [text for (text,) in self._db.execute(asked, (words, k))]
 
     def check(self) -> str:
-        with sqlite3.connect(self.folder / "plain.db") as db:
-            found = [row[0] for row in db.execute("PRAGMA integrity_check")]
+        try:
+            with sqlite3.connect(self.folder / "plain.db") as db:
+                found = [row[0] for row in db.execute("PRAGMA integrity_check")]
+        except sqlite3.DatabaseError as error:
+            return str(error)
         return "" if found == ["ok"] else found[0]
 
     def digest(self) -> bytes:
