@@ -40,6 +40,7 @@ def main() -> None:
         "--cache", type=Path, default=_cache(), help="where environments and results are kept"
     )
     parser.add_argument("--again", action="store_true", help="measure again what is kept")
+    parser.add_argument("--kept", action="store_true", help="measure nothing; show what is kept")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/comparison.md")
     wanted = parser.parse_args()
     wanted.cache.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,7 @@ def main() -> None:
             limit_s=wanted.limit_s,
             data=conversations(wanted.data, wanted.cache) if wanted.data else None,
             again=wanted.again,
+            kept_only=wanted.kept,
         )
         found = [_compared(peer, runs, wanted.operations) for peer in chosen]
     shutil.rmtree(runs.scratch, ignore_errors=True)

@@ -9,6 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tests.compare.runs import NOT_RUN
+
 Made = dict[str, Any]
 _NOT, _OURS, _FLOORS = "not its purpose", "agentx", ("sqlite", "jsonl")
 _BLOCK = re.compile(r"(<!-- compare -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -234,11 +236,11 @@ def _part(one: Made, key: str = "conversations") -> str:
 
 def cell(column: Column, peer: Made) -> str:
     """Return what stands in a cell: a figure, or why there is none."""
-    answer = peer["results"].get(column.operation, {"error": "not run"})
+    answer = peer["results"].get(column.operation, {"error": NOT_RUN})
     if answer.get("not_its_purpose"):
         return _NOT
     if "error" in answer:
-        return "failed" if answer["error"] != "not run" else "not run"
+        return NOT_RUN if answer["error"] == NOT_RUN else "failed"
     result = answer["result"]
     if "skipped" in result:
         return "skipped"
@@ -317,7 +319,7 @@ def _remarks(section: Section, made: Made) -> Iterable[str]:
         f"- {peer['name']}: `{answer['error']}`."
         for peer in _ordered(made)
         for name, answer in peer["results"].items()
-        if name in operations and "error" in answer
+        if name in operations and answer.get("error", NOT_RUN) != NOT_RUN
     ]
     said += [
         f"- {peer['name']}, of its errors: `{_without_paths(answer['result']['first_error'])}`."

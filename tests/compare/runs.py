@@ -39,6 +39,7 @@ BY_MEANING = {"recall", "poison", "compaction"}
 """Measured with MiniLM's vectors, because what is found depends on them; the others with vectors that cost nothing."""
 
 _FLOOR = Peer("sqlite", "sqlite")
+NOT_RUN = "not run"
 _SPARE_S = 360.0
 _TOLD = {"name", "kind", "durability", "remarks"}
 
@@ -52,6 +53,7 @@ class Runs:
         address: Of the endpoint.
         data: The conversations for recall, as JSON; nothing without data.
         again: Whether to measure again what is kept.
+        kept_only: Whether to measure nothing, and show what is kept.
     """
 
     cache: Path
@@ -61,6 +63,7 @@ class Runs:
     limit_s: float
     data: Path | None
     again: bool
+    kept_only: bool = False
 
     @property
     def scratch(self) -> Path:
@@ -75,6 +78,8 @@ class Runs:
             answer = json.loads(kept.read_text())
             if answer.get("key") == key:
                 return answer
+        if self.kept_only and operation in _MODULES:
+            return {"error": NOT_RUN}
         print(f"{peer.key}: {operation}", file=sys.stderr, flush=True)
         answer = self._measured(peer, python, operation)
         if operation in BY_TURNS and peer.key != _FLOOR.key:

@@ -1,6 +1,7 @@
 """The common shape of the drivers, against AgentX and the two floors, without a network."""
 
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.compare.driver import Driver, Message, NotItsPurpose, latest_within
 from tests.compare.operations import content, crowd, damage, durability, recall, replay, size
 from tests.compare.peers import Peer, install, peers
 from tests.compare.report import better, markdown, write_page
-from tests.compare.runs import _meaning
+from tests.compare.runs import NOT_RUN, Runs, _meaning
 from tests.compare.synced import synced
 
 ROOT = Path(__file__).parents[2]
@@ -186,6 +187,24 @@ def test_tables_are_written_between_the_marks_alone(tmp_path):
 def test_what_a_driver_tells_a_reader_does_not_decide_what_is_measured_again():
     one = 'class A:\n    name = "a"\n    remarks = {"x": "y"}\n\n    def do(self):\n        return 1\n'
     assert _meaning(one) == _meaning(one.replace('"y"', '"z"')) != _meaning(one.replace("1", "2"))
+
+
+def runs_in(folder: Path, **options) -> Runs:
+    common = {"address": "", "n": 1, "records": 10, "limit_s": 60, "data": None, "again": False}
+    return Runs(cache=folder, **{**common, **options})
+
+
+def test_what_was_measured_is_kept_for_the_next_call(tmp_path):
+    floor = Peer("sqlite", "sqlite")
+    assert runs_in(tmp_path, kept_only=True).run(floor, sys.executable, "replay") == {"error": NOT_RUN}
+    found = runs_in(tmp_path).run(floor, sys.executable, "replay")
+    assert found["result"]["twice"] == "yes"
+    assert runs_in(tmp_path, kept_only=True).run(floor, sys.executable, "replay") == found
+
+
+def test_a_product_that_fails_is_told_with_its_error(tmp_path):
+    found = runs_in(tmp_path).run(Peer("chroma", "chroma"), sys.executable, "replay")
+    assert "No module named 'chromadb'" in found["error"]
 
 
 def test_the_shape_is_complete():
