@@ -25,15 +25,13 @@ def synced(lines: Iterable[str], folder: str) -> dict[str, Any]:
     waiting: dict[str, set[int]] = {}
     dirty: dict[str, int] = {}
     going: dict[str, str] = {}
-    first = ""  # the thread that marks; a product's own threads may ask for their priority, too
     for line in lines:
         if not (call := _CALL.match(line)):
             continue
         pid, name = call[1], call[2]
-        first = first or pid
         resumed = "resumed>" in line[:60]
         if name == "getpriority":
-            if pid != first:
+            if resumed:  # it was counted when it began
                 continue
             if begun:
                 at_acknowledgement += acknowledged in certain

@@ -141,7 +141,8 @@ def test_a_record_counts_as_synced_only_if_its_file_was_synced_after_it_was_writ
         "8 <... fdatasync resumed>) = 0",
         "7 getpriority(PRIO_PROCESS, 0) = 20",
         '7 pwrite64(4</x/a.db>, "record-8-000001- word", 21, 0) = 21',
-        "7 getpriority(PRIO_PROCESS, 0) = 20",
+        "7 getpriority(PRIO_PROCESS, 0 <unfinished ...>",
+        "7 <... getpriority resumed>) = 20",
     ]
     found = synced(lines, "/x")
     assert (found["acknowledged"], found["synced"], found["unsynced_bytes"]) == (2, 1, 21)
