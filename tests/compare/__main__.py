@@ -58,7 +58,13 @@ def main() -> None:
         )
         found = [_compared(peer, runs, wanted.operations) for peer in chosen]
     shutil.rmtree(runs.scratch, ignore_errors=True)
-    made = {"machine": machine(), "n": wanted.n, "records": wanted.records, "peers": found}
+    made = {
+        "machine": machine(),
+        "n": wanted.n,
+        "records": wanted.records,
+        "limit_s": wanted.limit_s,
+        "peers": found,
+    }
     (wanted.cache / "comparison.json").write_text(json.dumps(made, indent=1))
     (wanted.cache / "comparison.md").write_text(markdown(made))
     terminal(made)

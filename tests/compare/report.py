@@ -56,6 +56,16 @@ def _cut(one: Made, _floor: Made) -> str:
     return said + _repaired(cut.get("lost_after_repair")) + _told(cut)
 
 
+def _cut_value(one: Made, _floor: Made) -> float:
+    """As it is opened, before any repair."""
+    cut = one["cut"]
+    return -float(cut["lost"] + (0 if cut["told"] or not cut["lost"] else 100))
+
+
+def _flips_value(one: Made, _floor: Made) -> float:
+    return -float(100 * one["flips_silent"] + one["flips_lost"] + one["flips"] - one["flips_opened"])
+
+
 def _told(cut: Made) -> str:
     return "" if not cut["opened"] or not cut["lost"] else ", told" if cut["told"] else ", **not told**"
 
@@ -108,10 +118,8 @@ SECTIONS = (
     Section(
         "A damaged file",
         (
-            Column("last 37 bytes cut off", "damage", _cut),
-            Column(
-                "one flipped bit, five times", "damage", _flips, lambda one, _: -float(one["flips_silent"])
-            ),
+            Column("last 37 bytes cut off", "damage", _cut, _cut_value),
+            Column("one flipped bit, five times", "damage", _flips, _flips_value),
             Column("in which file", "damage", lambda one, _: f"`{one['file'].rpartition('/')[2]}`"),
         ),
     ),
@@ -263,7 +271,9 @@ def better(made: Made) -> list[str]:
             )
             if ahead:
                 said = ", ".join(f"{peer['name']} {cell(column, peer)}" for _, peer in ahead)
-                found.append(f"{section.title}, {column.title}: AgentX {cell(column, ours)}; {said}")
+                found.append(
+                    f"{section.title}, {column.title.replace(': ', ', ')}: AgentX {cell(column, ours)}; {said}"
+                )
     return found
 
 
@@ -283,11 +293,17 @@ def _measured(made: Made) -> list[Made]:
 def markdown(made: Made) -> str:
     """Return everything that was measured, the better ones first."""
     lines = ["### Where others are better", ""]
-    lines += [f"- {line}." for line in better(made)] or ["Nothing was found."]
+    lines += [f"- **{line.partition(': ')[0]}**: {line.partition(': ')[2]}." for line in better(made)] or [
+        "Nothing was found."
+    ]
     for section in SECTIONS:
         lines += ["", f"### {section.title}", "", *_table(section, made), *_remarks(section, made)]
     lines += ["", "### Versions and configurations", "", *_versions(made)]
-    lines += ["", f"{made['machine']}; {made['n']} kills each.", ""]
+    lines += [
+        "",
+        f"{made['machine']}; at most {made['n']} kills each; an operation ended after {made['limit_s']:.0f} s with what it had.",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -167,7 +167,7 @@ def test_a_peer_that_is_better_is_named_first():
         told = {"name": key, "package": "", "version": "", "kind": "", "durability": "", "remarks": {}}
         return {"key": key, "packages": [], **told, "results": {"kills": kills}}
 
-    made = {"machine": "m", "n": 1, "records": 1, "peers": [one("agentx", 3), one("other", 0)]}
+    made = {"machine": "m", "n": 1, "records": 1, "limit_s": 1, "peers": [one("agentx", 3), one("other", 0)]}
     made["peers"].append({"key": "broken", "packages": ["broken==1"], "failed": "not installed: why"})
     assert better(made) == ["Kills, and syncs, lost: AgentX 3; other 0"]
     text = markdown(made)
