@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.compare.runs import NOT_RUN
+from tests.figures import number
 
 Made = dict[str, Any]
 _NOT, _OURS, _FLOORS = "not its purpose", "agentx", ("sqlite", "jsonl")
@@ -216,7 +217,7 @@ SECTIONS = (
                 lambda one, floor: _ratio(one["processor_ms"], floor, "processor_ms"),
                 lambda one, floor: -_over(one, floor),
             ),
-            Column("ms", "load", lambda one, _: f"{one['processor_ms']:.3g}"),
+            Column("ms", "load", lambda one, _: number(one["processor_ms"])),
             Column("the right ones", "load", _yes("right")),
         ),
         ("size", "load"),

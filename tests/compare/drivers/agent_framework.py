@@ -16,6 +16,7 @@ class AgentFramework(Driver):
     durability = "`FileHistoryProvider` with its default format"
     remarks = {  # noqa: RUF012
         "crowd": "its documentation says that it does not lock files between processes",
+        "compaction": "its `TruncationStrategy` can keep the first message of the user, which was not asked for",
         "secrets": "its documentation says that the files are plain text, and to review what is put there",
     }
 

@@ -15,6 +15,7 @@ class Mem0(Driver):
     durability = "Qdrant in a directory with `on_disk`, and `infer=False`: messages as they are"
     remarks = {  # noqa: RUF012
         "crowd": "an embedded Qdrant belongs to one process; its error says to run the server for more",
+        "recall": "without its extra for keyword search, which fetches a model",
         "poison": "memories stand in the system prompt, as its documentation shows; what a tool said is not handed to the model",
         "append": "the vectors come from the endpoint, over HTTP",
     }
