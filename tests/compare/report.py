@@ -287,6 +287,12 @@ def _value(column: Column, peer: Made) -> float | None:
     return column.value(answer["result"], answer.get("floor") or {})
 
 
+def _sections(made: Made) -> list[Section]:
+    """Return those of which something was run."""
+    run = {name for peer in _measured(made) for name in peer["results"]}
+    return [one for one in SECTIONS if run & {column.operation for column in one.columns}]
+
+
 def _measured(made: Made) -> list[Made]:
     return [peer for peer in made["peers"] if "results" in peer]
 
@@ -297,7 +303,7 @@ def markdown(made: Made) -> str:
     lines += [f"- **{line.partition(': ')[0]}**: {line.partition(': ')[2]}." for line in better(made)] or [
         "Nothing was found."
     ]
-    for section in SECTIONS:
+    for section in _sections(made):
         lines += ["", f"### {section.title}", "", *_table(section, made), *_remarks(section, made)]
     lines += ["", "### Versions and configurations", "", *_versions(made)]
     lines += [
@@ -372,7 +378,7 @@ def _row(cells: Sequence[str]) -> str:
 def terminal(made: Made) -> None:
     """Print the same for a terminal."""
     console = Console()
-    for section in SECTIONS:
+    for section in _sections(made):
         table = Table(title=section.title, title_justify="left")
         for title in ("product", *(column.title for column in section.columns)):
             table.add_column(title)

@@ -172,6 +172,7 @@ def test_a_peer_that_is_better_is_named_first():
     assert better(made) == ["Kills, and syncs, lost: AgentX 3; other 0"]
     text = markdown(made)
     assert text.index("AgentX 3; other 0") < text.index("### Kills")
+    assert "### Replay" not in text  # nothing of it was run
     assert "`not installed: why`" in text
 
 
