@@ -127,7 +127,7 @@ AGENT_FRAMEWORK = Extra(
 )
 
 ADAPTERS = (LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI, AGENT_FRAMEWORK)
-"""Extras of adapters for other frameworks: who uses one has it, so ``agentx-workspace[all]`` leaves them out."""
+"""Extras of adapters for other frameworks: who uses one has it, so ``all`` leaves them out."""
 
 EXTRAS = (EMBEDDING, LANGUAGES, QUALITY, REPORT, DAEMON, TELEMETRY, *ADAPTERS)
 """All extras."""

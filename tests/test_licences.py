@@ -51,7 +51,9 @@ def stated(package: str) -> str | None:
     if found := said.get("License-Expression") or " ".join([words, *kinds]).strip():
         return found
     files = metadata.distribution(package).files or []
-    titles = (file.read_text("utf-8").strip().split("\n")[0] for file in files if file.name.startswith("LICENSE"))
+    titles = (
+        file.read_text("utf-8").strip().split("\n")[0] for file in files if file.name.startswith("LICENSE")
+    )
     return next(titles, "")
 
 

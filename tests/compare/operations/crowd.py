@@ -68,7 +68,7 @@ def _write(case: Case, writer: int, tell) -> None:
         try:
             driver.append(texts.record(writer, number))
         except Exception as error:
-            tell({"error": f"{type(error).__name__}: {error}"})
+            tell({"error": f"{type(error).__name__}: {error}".splitlines()[0]})
         else:
             tell({"ack": number})
     tell({"span": [begin, time.monotonic()]})
