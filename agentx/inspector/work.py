@@ -30,6 +30,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.pipelines.definition.pipeline import Loop, Role
 from agentx.synthesis.pipelines.definition.plan import is_by_engine, is_by_model, is_by_person
+from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 MOST_STEPS = 500
@@ -269,7 +270,7 @@ def _played_by(role: Role) -> str:
 def _out_of_date(ws: Workspace, name: str) -> tuple[dict[str, OutOfDate], str]:
     """Return how each step is out of date, or why that is not known: reading its file may take trust."""
     if ws.restricted:
-        return {}, f"{ws.restricted}."
+        return {}, f"{restricted(ws.restricted)}."
     try:
         runner = present(ws.engine, name)
         found = overview(ws.engine, runner.plan, runner.files)
