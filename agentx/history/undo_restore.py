@@ -185,7 +185,7 @@ def _committed(engine: Engine, seq: int) -> tuple[int, dict[str, FileChange]]:
     repo = engine.git.repo
     if engine.snapshot().counts.get(WriteReverted.__name__):
         return 0, {}
-    for commit in repo.log(engine.commit_of(seq) or engine.git.head):  # those before it hold less
+    for commit in repo.log(engine.commit_of(seq + 1) or engine.git.head):  # newer ones hold more
         through = commit_message.through(commit.trailers) if is_ours(commit) else 0
         if not 0 < through <= seq:
             continue

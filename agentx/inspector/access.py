@@ -5,6 +5,7 @@ starts anew knows no old one. Whoever sends it counts as the user; no web page c
 """
 
 import secrets
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b, sha256
@@ -85,13 +86,15 @@ class Grants:
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Grant] = OrderedDict()
+        self._lock = threading.Lock()
 
     def issue(self, roots: Sequence[Path], settings: Settings) -> str:
         """Return a new token for some workspaces."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self._known[_digest(token)] = Grant({short_id(root): root for root in roots}, settings)
-        while len(self._known) > MOST_GRANTS:
-            self._known.popitem(last=False)
+        with self._lock:
+            self._known[_digest(token)] = Grant({short_id(root): root for root in roots}, settings)
+            while len(self._known) > MOST_GRANTS:
+                self._known.popitem(last=False)
         return token
 
     def find(self, authorization: str) -> Grant:
@@ -104,11 +107,12 @@ class Grants:
         """
         scheme, _, token = authorization.partition(" ")
         digest = _digest(token)
-        found = self._known.get(digest) if scheme == "Bearer" else None
-        if found is None:
-            raise InspectorError(401, f"The key of this page is not, or no longer, valid: {AGAIN}")
-        self._known.move_to_end(digest)
-        return found
+        with self._lock:
+            found = self._known.get(digest) if scheme == "Bearer" else None
+            if found is None:
+                raise InspectorError(401, f"The key of this page is not, or no longer, valid: {AGAIN}")
+            self._known.move_to_end(digest)
+            return found
 
 
 def _digest(token: str) -> bytes:

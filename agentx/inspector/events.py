@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from agentx.engine.event_index import Indexed
 from agentx.engine.moment_parser import event_at, events_at
 from agentx.history.bisect import Cause, causes
 from agentx.history.diff import FileDiff, changed_file
@@ -64,9 +63,8 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     """
     state = ws.engine.snapshot()
     ws.engine.commits.extend(ws.engine.git.head)
-    index = ws.engine.links.at(state, lambda found: found) if asked.given("run") else Indexed()
     wanted, test = asked.limit, _test(asked)
-    first, last = _bounds(asked, state, index)
+    first, last = _bounds(ws, asked, state)
     total = _total(asked, state)
     if total == 0:
         return {"events": [], "next": None, "total": 0}
@@ -85,13 +83,12 @@ def page(ws: Workspace, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _bounds(asked: Asked, state: State, index: Indexed) -> tuple[int, int]:
-    """Return the first and the last event that can match."""
-    run = asked.text("run")
-    if not run:
+def _bounds(ws: Workspace, asked: Asked, state: State) -> tuple[int, int]:
+    """Return the first and the last event that can match: of a run, its own."""
+    if not (name := asked.text("run")):
         return 1, state.seq
-    known = index.runs.get(run)
-    return (known.record.seq, known.last) if known else (1, 0)
+    run = ws.engine.links.at(state, lambda index: index.runs.get(name))
+    return (run.record.seq, run.last) if run else (1, 0)
 
 
 def _total(asked: Asked, state: State) -> int | None:
@@ -147,16 +144,12 @@ def _forwards(
 ) -> tuple[list[Event], int]:
     """Return the events from ``first`` on that match, and the seq after which to go on."""
     found: list[Event] = []
-    end = first - 1
-    for event in islice(_reading(ws, first, last), MOST_READ):
-        end = event.seq
+    for read, event in enumerate(_reading(ws, first, last), 1):
         if test is None or test(event):
             found.append(event)
-            if len(found) == wanted:
-                break
-    else:
-        end = max(end, last if end < first else end)
-    return found, end
+        if len(found) == wanted or read == MOST_READ:
+            return found, event.seq
+    return found, last
 
 
 def _between(ws: Workspace, first: int, last: int) -> list[Event]:

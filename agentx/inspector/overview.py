@@ -18,7 +18,7 @@ _ARGUMENT = 2_000
 def listed(grant: Grant, titles: dict[str, str], version: str) -> dict[str, Any]:
     """Return the workspaces that a token opens."""
     found = [
-        {"id": name, "name": root.name, "path": shown(root), "title": titles.get(name, "")}
+        {"id": name, "name": encodable(root.name), "path": shown(root), "title": titles.get(name, "")}
         for name, root in grant.roots.items()
     ]
     return {"workspaces": found, "version": version}

@@ -160,6 +160,8 @@ class Server:
             "connections": len(self._connections),
             "followers": len(FOLLOWERS),
             "http_port": self._http,
+            "inspect_port": self._inspecting.port,
+            "pages": self._inspecting.streams,
             "rss_bytes": rss_bytes(),
             "most_rss_bytes": int(self._settings.server_memory_mb * 1e6),
             "most_workspaces": self._settings.server_workspaces,

@@ -11,7 +11,15 @@ from agentx.client.client import Client, RequestFailed, ServerUnavailable
 from agentx.core import layout
 from agentx.server.mounts import RemoteMount
 from agentx.server.server import refuse_runs, serve_inspector
+from agentx.settings import Settings
 from agentx.storage.errors import UsageError
+
+_SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
+"""Variables that say where a browser can appear; otherwise one for terminals would be found."""
+
+
+def _has_screen(settings: Settings) -> bool:
+    return any(settings.environ.get(name) for name in _SCREENS)
 
 
 def inspect(
@@ -41,7 +49,7 @@ def inspect(
         terminal.result({"url": url, "served_here": served}, url)
         if served:
             terminal.note("Ctrl-C ends it.", "·")
-        if not no_open and not webbrowser.open(url):
+        if not no_open and not (_has_screen(terminal.settings) and webbrowser.open(url)):
             terminal.note("No browser could be opened; open the address yourself.")
 
     try:

@@ -68,6 +68,9 @@ def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
     )
     if found["http_port"]:
         yield "HTTP", f"http://127.0.0.1:{found['http_port']}, token in http.json: /rpc, /mcp"
+    if found["inspect_port"]:
+        open_pages = counted(found["pages"], "open page")
+        yield "inspector", f"http://127.0.0.1:{found['inspect_port']}/inspect/, {open_pages}"
     if found["followers"]:
         yield "followed", f"by {counted(found['followers'], 'client')}"
 

@@ -308,3 +308,22 @@ def test_few_tokens_are_kept_and_the_least_used_ends():
         grants.issue([], Settings())
     with pytest.raises(InspectorError):
         grants.find(f"Bearer {second}")
+
+
+def test_the_browser_is_opened_where_there_is_a_screen_and_only_if_asked_for(server, place, root, tmp_path):
+    browser, got = tmp_path / "browser", tmp_path / "got"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> {got}\n')
+    browser.chmod(0o700)
+    words = [sys.executable, "-P", "-m", "agentx", "inspect", root]
+    without = {name: value for name, value in place.items() if name not in {"DISPLAY", "WAYLAND_DISPLAY"}}
+
+    def call(*more, **environ):
+        return subprocess.run(
+            [*words, *more], env={**without, **environ}, capture_output=True, text=True, check=True
+        )
+
+    opened = call(BROWSER=f"{browser} %s").stdout.strip()
+    assert got.read_text().strip() == opened
+    assert "open the address yourself" in call().stderr
+    assert "yourself" not in call("--no-open", BROWSER=f"{browser} %s").stderr
+    assert len(got.read_text().split()) == 1
