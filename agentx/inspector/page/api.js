@@ -146,7 +146,7 @@ export function stream(workspace, after, onEvent, onState = () => {}) {
       });
       failures = 0;
       onState("live");
-      await readEvents(answer.body, take);
+      if (await readEvents(answer.body, take)) failures = 4; // it said that it ends: no need to find out
     } finally {
       stop.signal.removeEventListener("abort", end);
       document.removeEventListener("visibilitychange", hidden);
@@ -183,12 +183,13 @@ function shown(signal) {
   });
 }
 
+/** Read server-sent events to their end; true if the server said that it ends. */
 async function readEvents(body, onMessage) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return;
+    if (done) return false;
     rest += value.replaceAll("\r", "");
     const blocks = rest.split("\n\n");
     rest = blocks.pop();
@@ -196,6 +197,7 @@ async function readEvents(body, onMessage) {
       let id = 0;
       const data = [];
       for (const line of block.split("\n")) {
+        if (line === "event: end") return true;
         if (line.startsWith("id:")) id = Number(line.slice(3));
         else if (line.startsWith("data:")) data.push(line.slice(5).replace(/^ /, ""));
       }

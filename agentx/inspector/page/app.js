@@ -3,7 +3,7 @@ import { Waiting } from "./actions.js";
 import { REOPEN, takeToken, useGet } from "./api.js";
 import { KEYS, keysOn, setKeysOn, useKeys } from "./keys.js";
 import { html, render, useEffect, useRef, useState } from "./lib.js";
-import { Dialog, Empty, ErrorBox, Loaded, Skeleton, Text, Toasts } from "./parts.js";
+import { Dialog, Empty, ErrorBox, Loaded, Skeleton, Text, Toasts, ViewHead } from "./parts.js";
 import { go, link, useRoute } from "./router.js";
 import { plain, shorten } from "./text.js";
 import { GROUPS, VIEWS } from "./views/index.js";
@@ -44,7 +44,9 @@ function View({ route }) {
   }, [route.view]);
   if (!known) return html`<${Empty} title="There is no such view.">Choose one in the menu.<//>`;
   if (loaded.view !== route.view) return html`<${Skeleton} lines=${8} />`;
-  if (loaded.error) return html`<${ErrorBox} error=${{ message: "This view could not be loaded.", status: 0 }} />`;
+  if (loaded.error) {
+    return html`<${ViewHead} title=${known.title} /><${ErrorBox} error=${{ message: "This view could not be loaded: the server does not answer.", status: 0 }} />`;
+  }
   return html`<${loaded.Part} key=${`${route.workspace}/${route.view}`} ...${route} />`;
 }
 

@@ -234,6 +234,7 @@ export default function Timeline({ workspace, query }) {
       ${data ? html`${plural(data.seq, "event")} since ${moment(data.first_at)?.day ?? "–"}. ${list.total !== null && filtered ? `${number(list.total)} match.` : ""}` : " "}
     <//>
     ${data && html`<${Summary} workspace=${workspace} data=${data} />`}
+    ${state === "gone" && html`<div class="gap"><${ErrorBox} error=${{ status: 0, message: "The server does not answer: nothing new will appear here." }} /></div>`}
     <${Filters} workspace=${workspace} query=${query} overview=${data} />
     ${waiting > 0 && html`<div class="pill-place"><button class="primary pill" onClick=${toTop}>${plural(waiting, "new event")}: show</button></div>`}
     ${list.above && html`<div class="pager"><button disabled=${list.busy !== null} onClick=${list.newer}>Newer events</button><button class="quiet" onClick=${toTop}>Newest</button></div>`}

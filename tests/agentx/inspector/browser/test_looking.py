@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from tests.agentx.inspector.browser.conftest import NARROW, WIDE, address
+from agentx import Workspace
+from tests.agentx.inspector.browser.conftest import NARROW, WIDE, address, runtime, settings_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -195,3 +196,18 @@ def test_a_page_without_its_key_or_its_server_says_how_to_open_it_again(watch, u
     page.get_by_role("alert").wait_for()
     assert "agentx inspect" in page.inner_text("[role=alert]")
     looking.faults = [one for one in looking.faults if "401" not in one]
+
+
+def test_a_page_whose_server_has_gone_says_so_and_keeps_what_it_shows(watch, tmp_path):
+    with runtime() as environ:
+        with Workspace.create(tmp_path / "task", settings=settings_of(environ)) as ws:
+            ws.say("Draft the outlook.")
+        looking = watch(address(environ, tmp_path / "task"))
+        looking.page.wait_for_selector(".stream-state.good")
+    alert = looking.page.get_by_role("alert")
+    alert.wait_for()
+    assert "agentx inspect" in alert.inner_text()
+    assert "Draft the outlook." in looking.text()
+    looking.go("event/2")
+    assert "agentx inspect" in alert.inner_text()
+    looking.faults = [one for one in looking.faults if "net::ERR_" not in one]
