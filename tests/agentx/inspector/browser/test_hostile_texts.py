@@ -287,7 +287,12 @@ def test_context_search_and_files_with_hostile_texts_are_text(looking, hostile):
 
 def test_memory_candidates_and_runs_with_hostile_texts_are_text(looking, hostile):
     page = looking.page
-    for view, title in (("memory", "Memory"), ("candidates", "Candidates"), ("problems", "Problems"), ("flows", "Flows")):
+    for view, title in (
+        ("memory", "Memory"),
+        ("candidates", "Candidates"),
+        ("problems", "Problems"),
+        ("flows", "Flows"),
+    ):
         looking.go(view, title)
         assert unsafe(page) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
