@@ -8,6 +8,9 @@ import { number, plural, shorten, typeTitle, visible } from "../text.js";
 /** Fields of an event's payload that the page shows elsewhere, or that say nothing to a reader. */
 const ELSEWHERE = new Set(["changes", "type"]);
 
+/** Texts that somebody wrote to be read; the others are set like code. */
+const PROSE = new Set(["body", "task", "prompt", "summary"]);
+
 /** Events that led to this one, or that came of it. */
 function Chain({ workspace, title, events, none }) {
   return html`<${Card} title=${title} aside=${events.length > 1 ? number(events.length) : null}>
@@ -99,7 +102,7 @@ export default function Event({ workspace, arg }) {
             ["Run", event.run && html`<a href=${link(workspace, "timeline", null, { run: event.run })}><${Text} text=${event.run} most=${60} /></a>`],
             ["Key", event.key && html`<${Text} text=${event.key} most=${100} />`],
           ]} />
-          ${Object.entries(data.bodies ?? {}).map(([name, body]) => html`<div class="body" key=${name}><h3>${visible(name.replaceAll("_", " "))}</h3><${Text} block text=${body.text} cut=${body.cut} />${body.note && html`<p class="note"><${Text} text=${body.note} /></p>`}</div>`)}
+          ${Object.entries(data.bodies ?? {}).map(([name, body]) => html`<div class=${PROSE.has(name) ? "body prose" : "body"} key=${name}><h3>${visible(name.replaceAll("_", " "))}</h3><${Text} block text=${body.text} cut=${body.cut} />${body.note && html`<p class="note"><${Text} text=${body.note} /></p>`}</div>`)}
           <${Fields} pairs=${Object.entries(event.data ?? {}).filter(([name]) => !ELSEWHERE.has(name) && !Object.hasOwn(data.bodies ?? {}, name))} />
         <//>
         <${Chain} workspace=${workspace} title="What led to it" events=${data.cause ?? []} none="Nothing before it is named as its cause." />

@@ -127,8 +127,8 @@ function StepBox({ box, step, chosen, onChoose }) {
   const status = stepStatus(step);
   const told = `${step.id}: ${MARKS[status][0]}${step.stale ? `, ${STALE[step.stale]}` : ""}`;
   return html`<${Box} box=${box} id=${step.id} told=${told} chosen=${chosen} onChoose=${onChoose} status=${status} stale=${step.stale}>
-    <text class="name small" x=${box.x + 18} y=${box.y + 20}>${fit(stageOf(step), 96, "600 13px system-ui, sans-serif")}</text>
-    <text class=${step.stale ? "stale" : "soft"} x=${box.x + box.width - 12} y=${box.y + 20} text-anchor="end">${fit(step.stale ? `↻ ${SHORT[step.stale]}` : MARKS[status][0], 88, "600 12px system-ui, sans-serif")}</text>
+    <text class="name small" x=${box.x + 18} y=${box.y + 20}>${fit(stageOf(step), 84, "600 13px system-ui, sans-serif")}</text>
+    <text class=${step.stale ? "stale" : "soft"} x=${box.x + box.width - 12} y=${box.y + 20} text-anchor="end">${fit(step.stale ? `↻ ${SHORT[step.stale]}` : MARKS[status][0], 106, "600 12px system-ui, sans-serif")}</text>
     <text class="soft" x=${box.x + 18} y=${box.y + 36}>${fit(step.item || step.role, STEP_WIDTH - 32, "12px system-ui, sans-serif")}</text>
   <//>`;
 }

@@ -285,6 +285,37 @@ def test_context_search_and_files_with_hostile_texts_are_text(looking, hostile):
         assert unsafe(page) == []
 
 
+def test_memory_candidates_and_runs_with_hostile_texts_are_text(looking, hostile):
+    page = looking.page
+    for view, title in (
+        ("memory", "Memory"),
+        ("candidates", "Candidates"),
+        ("problems", "Problems"),
+        ("flows", "Flows"),
+    ):
+        looking.go(view, title)
+        assert unsafe(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    looking.go("memory?kind=decision", "Memory")
+    shown = looking.text()
+    for text in list(HOSTILE.values())[:9:3]:
+        assert seen(f"decision {text}")[:200] in shown
+    for number in range(3):
+        looking.go("memory?kind=decision", "Memory")
+        page.locator(".memory-main").nth(number).click()
+        page.wait_for_selector(".evidence")
+        assert unsafe(page) == []
+    looking.go("runs", "Runs")
+    assert unsafe(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for number in range(0, min(30, page.locator(".run-task").count()), 7):
+        looking.go("runs", "Runs")
+        page.locator(".run-task").nth(number).click()
+        page.wait_for_selector(".run-steps")
+        assert unsafe(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_a_line_without_an_end_and_a_hostile_address_do_no_harm(looking, hostile):
     page = looking.page
     looking.go("timeline?q=AAAAAAAAAA", "Timeline")
@@ -294,7 +325,8 @@ def test_a_line_without_an_end_and_a_hostile_address_do_no_harm(looking, hostile
     for path in (
         "<img src=x onerror=window.__pwned=50>/x", "event/<script>window.__pwned=51</script>", "event/-1", "event/1e9",
         "file/%00", "file/../../etc/passwd", "context?at=__proto__", "timeline?type=__proto__&actor=constructor&q=%E0%A4%A",
-        "constructor", "__proto__/__proto__", "toString",
+        "constructor", "__proto__/__proto__", "toString", "memory?kind=__proto__&status=x&offset=-5", "memory/<b>", "runs/__proto__",
+        "pipelines/../x", "pipelines?by=constructor",
     ):  # fmt: skip
         page.evaluate("path => { location.hash = path }", f"#/{looking.w}/{path}")
         page.wait_for_function("() => !document.querySelector('#main .skeleton')")
