@@ -9,6 +9,7 @@ from agentx.policy import approvals
 from agentx.storage.text import encodable, one_line, shorten
 from agentx.synthesis.memory.items import is_shown_only
 from agentx.synthesis.state.state import PendingCall, State
+from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 _ARGUMENT = 2_000
@@ -64,7 +65,7 @@ def overview(ws: Workspace, _asked: Asked) -> dict[str, Any]:
 def read_only(ws: Workspace) -> str:
     """Return why nothing can be changed from the page; empty if something can."""
     if ws.restricted:
-        return f"{ws.restricted}: review it with `agentx trust`; until then the inspector changes nothing."
+        return f"{restricted(ws.restricted)}. Review it with `agentx trust`; until then nothing changes here."
     return ws.engine.write_path.read_only
 
 

@@ -27,6 +27,7 @@ from agentx.storage.events.types import (
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.vitality import days_between
+from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 MOST_STEPS = 500
@@ -246,7 +247,7 @@ def pipeline(ws: Workspace, asked: Asked) -> dict[str, Any]:
 def _out_of_date(ws: Workspace, name: str) -> tuple[dict[str, str], str]:
     """Return why each step is out of date, or why that is not known: reading its file may take trust."""
     if ws.restricted:
-        return {}, f"{ws.restricted}."
+        return {}, f"{restricted(ws.restricted)}."
     try:
         runner = present(ws.engine, name)
         found = overview(ws.engine, runner.plan, runner.files)

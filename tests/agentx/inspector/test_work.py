@@ -77,6 +77,16 @@ def test_the_index_says_the_same_read_at_once_or_event_by_event(configured):
     assert ws.engine.links.at(ws.state, msgspec.json.encode) == grown
 
 
+def test_what_was_purged_is_in_no_answer_any_more(configured):
+    ws = configured("")
+    said = ws.say("The password is swordfish-4711.")
+    ws.say("Never write to the log.")
+    assert "swordfish" in json.dumps([read(ws, "moments"), read(ws, "events")])
+    ws.purge(said.seq)
+    answers = [read(ws, path) for path in ("overview", "moments", "events", "context", "memory")]
+    assert "swordfish" not in json.dumps([*answers, read(ws, "events/{seq}", seq=said.seq)])
+
+
 def test_a_waiting_call_is_decided_from_the_page(configured):
     ws = configured(ASKS)
     ask(ws)
