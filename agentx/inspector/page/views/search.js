@@ -5,7 +5,7 @@ import { Badge, Choice, Empty, EventLink, Field, FileLink, ItemLink, Loaded, Tex
 import { setQuery } from "../router.js";
 import { plural, shorten, visible } from "../text.js";
 
-const KINDS = [["", "Everything"], ["artifact", "Files"], ["message", "Messages"], ["memory", "Memory"], ["source", "Sources"]];
+const KINDS = [["", "Everything"], ["artifact", "Files"], ["docs", "Documents"], ["source", "Source code"], ["message", "Messages"], ["memory", "Memory"], ["tool", "Tool output"]];
 
 /** The part of a long text around the first word that is found in it. */
 function around(text, words) {

@@ -91,7 +91,8 @@ function useRows(workspace, query) {
     };
   }), []);
   const reset = () => setState({ ...blank, above: false });
-  return { ...state, current, older: () => older(state.more), newer, add, reset };
+  const pending = state.key !== key || (state.more === undefined && !state.error);
+  return { ...state, busy: state.busy ?? (pending ? "older" : null), current, older: () => older(state.more), newer, add, reset };
 }
 
 /** One of four rails for a run: neighbours differ, since runs are numbered. */
