@@ -182,8 +182,9 @@ def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
 def message_entries(item: Item) -> Iterator[TranscriptEntry]:
     """Yield what a message tells.
 
-    >>> list(message_entries({"role": "user", "contents": [{"type": "text", "text": "Hello."}]}))
-    [UserWords(id='', at='', session='', sub=False, text='Hello.')]
+    >>> said = {"type": "text", "text": "Hello."}
+    >>> [entry.text for entry in message_entries({"role": "user", "contents": [said]})]
+    ['Hello.']
     """
     role = text_in(item.get("role"))
     contents = parts_in(item.get("contents"))

@@ -210,8 +210,8 @@ def _instructions(given: Any, talk: KeptConversation, max_tokens: int) -> Callab
 def item_entries(item: Item) -> Iterator[TranscriptEntry]:
     """Yield what an item of the Responses API tells; most items of other types tell nothing.
 
-    >>> list(item_entries({"role": "user", "content": "Hello."}))
-    [UserWords(id='', at='', session='', sub=False, text='Hello.')]
+    >>> [entry.text for entry in item_entries({"role": "user", "content": "Hello."})]
+    ['Hello.']
     """
     sort = text_in(item.get("type")) or "message"
     name = text_in(item.get("call_id")) or text_in(item.get("id"))

@@ -174,8 +174,9 @@ def _caller(talk: KeptConversation, name: str) -> Callable[..., Awaitable[str]]:
 def message_entries(item: Item) -> Iterator[TranscriptEntry]:
     """Yield what a message tells; what the framework itself asks of a model is nobody's word.
 
-    >>> list(message_entries({"parts": [{"part_kind": "user-prompt", "content": "Hello."}]}))
-    [UserWords(id='', at='', session='', sub=False, text='Hello.')]
+    >>> said = {"part_kind": "user-prompt", "content": "Hello."}
+    >>> [entry.text for entry in message_entries({"parts": [said]})]
+    ['Hello.']
     """
     model = text_in(item.get("model_name"))
     for part in parts_in(item.get("parts")):

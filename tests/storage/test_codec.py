@@ -64,8 +64,8 @@ def _values(kind):
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
         return st.sampled_from(inner)
-    if origin is tuple:
-        return st.lists(_values(inner[0]), max_size=3).map(tuple)
+    if origin in (tuple, list):
+        return st.lists(_values(inner[0]), max_size=3).map(origin)
     if origin is dict:
         return st.dictionaries(_TEXT, _values(inner[1]), max_size=3)
     if origin in (Union, UnionType):
