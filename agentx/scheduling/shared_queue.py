@@ -226,9 +226,10 @@ class SharedQueue:
             QueueFailed: The database cannot be reached.
         """
         rows = self._rows(
-            f"SELECT workflow_uuid, queue_partition_key, status, executor_id, created_at, "  # noqa: S608
-            f"started_at_epoch_ms, completed_at, output FROM {self._prefix}workflow_status "
-            "WHERE queue_name = :queue ORDER BY created_at DESC, workflow_uuid LIMIT :most",
+            "SELECT s.workflow_uuid, s.queue_partition_key, s.status, s.executor_id, s.created_at, "  # noqa: S608
+            f"s.started_at_epoch_ms, s.completed_at, o.output FROM {self._prefix}workflow_status s "
+            f"LEFT JOIN {self._prefix}workflow_output o ON o.workflow_uuid = s.workflow_uuid "
+            "WHERE s.queue_name = :queue ORDER BY s.created_at DESC, s.workflow_uuid LIMIT :most",
             queue=QUEUE,
             most=most,
         )
