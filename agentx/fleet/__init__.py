@@ -10,5 +10,5 @@
 The queue only distributes. Whose events are in a history is decided by one compare-and-swap of the ref on the
 remote.
 
-May import: agents, core, engine, recording, scheduling, settings, storage, synthesis, transfer, trust, workspace.
+May import: agents, engine, scheduling, settings, storage, transfer, trust, workspace.
 """

@@ -78,7 +78,7 @@ def in_process(root: Path, url: str, submission: Submission, settings: Settings,
 
 
 def sweep_in_process(root: Path, settings: Settings, sender: Connection) -> None:
-    """Look after what earlier attempts left: set copies aside whose place was taken, and push what was set aside.
+    """Set copies of earlier attempts aside whose place was taken, and push what was set aside.
 
     Sends a line for each thing set aside: the directory, and what it holds, before and after it was pushed.
     """

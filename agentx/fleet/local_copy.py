@@ -112,7 +112,7 @@ class Home:
 def bring(
     home: Home, copy: Path, url: str, submission: Submission, settings: Settings
 ) -> tuple[Workspace, str]:
-    """Open the copy of a workspace at the commit of its remote, or ahead of it by events of an earlier attempt.
+    """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
 
     Args:
         home: The worker's directory; its lock on the copy is held.

@@ -103,9 +103,9 @@ def initialise(
     for what, url in (("database", database), ("remote", remote)):
         if _password(url):
             raise UsageError(
-                f"The URL of the {what} has a password, which every process of this machine can read in an "
-                "argument. Give the database's in AGENTX_FLEET_DATABASE or ~/.pgpass, and a remote's to Git's "
-                "credential helper or ssh."
+                f"The URL of the {what} has a password, which every process here can read in an "
+                "argument. Give the database's in AGENTX_FLEET_DATABASE or ~/.pgpass, and a remote's to "
+                "Git's credential helper or ssh."
             )
     if WORKSPACE not in remote:
         raise UsageError(

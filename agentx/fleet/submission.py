@@ -55,7 +55,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         return digest(["run", *(getattr(self, name) for name in self.__struct_fields__ if name != "records")])
 
 
-def submit(
+def submit(  # noqa: PLR0913 - each is a part of a submission
     ws: Workspace,
     place: Place,
     queue: SharedQueue,

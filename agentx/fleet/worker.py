@@ -129,10 +129,10 @@ class Worker:
         try:
             submission = msgspec.json.decode(payload, type=Submission)
             url = self._place.remote_of(submission.workspace)
-            if submission.tenant != self._place.tenant:
-                raise UsageError(f"it is for the tenant {submission.tenant!r}")
         except (msgspec.MsgspecError, UsageError) as error:
             return _json(Result(status="REFUSED", reason=str(error)))
+        if submission.tenant != self._place.tenant:
+            return _json(Result(status="REFUSED", reason=f"it is for the tenant {submission.tenant!r}"))
         lost = 0
         while True:
             if self._stop.is_set():

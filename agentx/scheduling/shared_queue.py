@@ -120,7 +120,7 @@ class SharedQueue:
         self._sqlite = database.startswith("sqlite")
         if self._sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:
             raise QueueFailed(
-                f"A fleet on SQLite needs SQLite 3.35 or newer, and this Python has {sqlite3.sqlite_version}: "
+                f"A fleet on SQLite needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}: "
                 "use a newer Python, or Postgres (--database postgresql://…)."
             )
         self._schema = schema
@@ -136,16 +136,20 @@ class SharedQueue:
         if not self._sqlite:
             url = sa.make_url(re.sub(r"^postgres(ql)?(\+\w+)?://", "postgresql+psycopg://", database))
             return sa.create_engine(
-                url, pool_size=10, max_overflow=20, pool_pre_ping=True, connect_args={"connect_timeout": 10}
+                url,
+                pool_size=10,
+                max_overflow=20,
+                pool_pre_ping=True,
+                connect_args={"connect_timeout": 10, "client_encoding": "utf8"},
             )
         engine = sa.create_engine(database, connect_args={"factory": SqliteWithMilliseconds})
 
-        @sa.event.listens_for(engine, "connect")
         def prepare(connection: Any, _: Any) -> None:
             connection.isolation_level = "IMMEDIATE"
             connection.execute("PRAGMA busy_timeout=30000")
             connection.execute("PRAGMA foreign_keys=ON")
 
+        sa.event.listen(engine, "connect", prepare)
         return engine
 
     @classmethod
@@ -183,14 +187,14 @@ class SharedQueue:
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
-        made = (
-            "fleet_workers (name TEXT PRIMARY KEY, slots INTEGER, running INTEGER, "
-            "beat DOUBLE PRECISION, draining INTEGER)",
-            "fleet_aside (ref TEXT PRIMARY KEY, workspace TEXT, submission TEXT, commit_id TEXT, worker TEXT, "
-            "pushed INTEGER)",
-        )
-        for table in made:
-            self._execute(f"CREATE TABLE IF NOT EXISTS {self._prefix}{table}")
+        tables = {
+            "fleet_workers": "name TEXT PRIMARY KEY, slots INTEGER, running INTEGER, beat DOUBLE PRECISION, "
+            "draining INTEGER",
+            "fleet_aside": "ref TEXT PRIMARY KEY, workspace TEXT, submission TEXT, commit_id TEXT, "
+            "worker TEXT, pushed INTEGER",
+        }
+        for name, columns in tables.items():
+            self._execute(f"CREATE TABLE IF NOT EXISTS {self._prefix}{name} ({columns})")
 
     # --- submissions ----------------------------------------------------------------------------------------
 
@@ -335,8 +339,8 @@ class SharedQueue:
         """
         taken = self._execute(
             f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
-            "started_at_epoch_ms = NULL WHERE queue_name = :queue AND status = 'PENDING' AND executor_id NOT IN "
-            f"(SELECT name FROM {self._prefix}fleet_workers WHERE {self._now} - beat < :lease)",
+            "started_at_epoch_ms = NULL WHERE queue_name = :queue AND status = 'PENDING' AND executor_id "
+            f"NOT IN (SELECT name FROM {self._prefix}fleet_workers WHERE {self._now} - beat < :lease)",
             queue=QUEUE,
             lease=lease_s,
         )
@@ -432,7 +436,7 @@ class SharedQueue:
         if self._client is None:
             from dbos import DBOSClient  # noqa: PLC0415 - an extra, checked when this was opened
 
-            schema = {} if self._sqlite else {"dbos_system_schema": self._schema}
+            schema: dict[str, Any] = {} if self._sqlite else {"dbos_system_schema": self._schema}
             self._client = DBOSClient(
                 system_database_engine=self._engine,
                 serializer=self._serializer,
@@ -499,6 +503,6 @@ def _translated() -> Iterator[None]:
     except Exception as error:
         said = _PASSWORD.sub(r"\1:…@", one_line(str(error).partition("\n[SQL")[0]))[:300]
         raise QueueFailed(
-            f"The fleet's database cannot be used: {said.rstrip('.')}. Check that it runs and that its URL is "
-            "right; nothing is lost."
+            f"The fleet's database cannot be used: {said.rstrip('.')}. Check that it runs and that its "
+            "URL is right; nothing is lost."
         ) from error

@@ -221,7 +221,9 @@ def _shown(found: Overview) -> RenderableType:
     ]
     parts: list[RenderableType] = [facts(rows)]
     if found.runs:
-        parts.append(table("submission", "workspace", "status", "worker", "why", rows=map(_row, found.runs)))
+        parts.append(
+            table("submission", "workspace", "status", "worker", "why", rows=list(map(_row, found.runs)))
+        )
     return Group(*parts)
 
 

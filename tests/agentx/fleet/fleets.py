@@ -97,7 +97,7 @@ class WorkerProcess:
             "AGENTX_MODEL": f"script:{fleet.script}",
         }
         fleet.join(read_settings(self.environ))
-        self.process = None
+        self.tenant, self.process = fleet.tenant, None
 
     def start(self, *options):
         """Start it; it shows signs of life at once."""
@@ -110,6 +110,8 @@ class WorkerProcess:
             "--json",
             "--home",
             str(self.home),
+            "--tenant",
+            self.tenant,
             *options,
         ]
         with open(self.said, "ab") as said:
@@ -153,7 +155,8 @@ class WorkerProcess:
 class Fleet:
     """A fleet in a directory, whose user has their own state directory."""
 
-    def __init__(self, root, database=""):
+    def __init__(self, root, database="", tenant=places.DEFAULT_TENANT):
+        self.tenant = tenant
         self.root, self.git = root, shutil.which("git")
         self.database = database or f"sqlite:///{root}/queue.sqlite"
         self.script = root / "turns.jsonl"
@@ -167,7 +170,7 @@ class Fleet:
 
     def join(self, settings):
         pattern = str(self.root / "remotes" / "{workspace}.git")
-        return places.initialise(settings, self.database, pattern, lease_s=LEASE_S)
+        return places.initialise(settings, self.database, pattern, tenant=self.tenant, lease_s=LEASE_S)
 
     def worker(self, name):
         self.workers.append(WorkerProcess(self, name))

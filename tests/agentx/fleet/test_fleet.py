@@ -1,6 +1,7 @@
 """A fleet: each submission is run once, in a linear history, whichever worker dies, freezes or is cut off."""
 
 import signal
+import time
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_a_worker_that_is_killed_anywhere_loses_its_run_to_another_and_the_run_i
     found = wait_for(fleet.all_ended)
     assert found.statuses == {"COMPLETED": 1}
     assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
-    assert found.runs[0].worker == second_name(second)
+    assert found.runs[0].worker == name_of(second)
 
 
 @pytest.mark.parametrize("where", ["model", "before-push"])
@@ -68,7 +69,7 @@ def test_a_frozen_worker_cannot_overwrite_what_another_did_and_its_events_are_se
     assert fleet.side_refs("task") == [aside.ref]
     assert aside.workspace == "task"
     assert aside.submission == submitted
-    assert aside.worker == second_name(first)
+    assert aside.worker == name_of(first)
 
 
 def test_a_killed_worker_whose_run_another_did_sets_its_events_aside_when_it_comes_back(fleet):
@@ -106,5 +107,20 @@ def test_a_remote_that_is_away_for_a_while_is_waited_for(fleet):
     assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
 
 
-def second_name(worker):
+def test_a_database_that_is_restarted_in_the_middle_loses_nothing(fleet, postgres):
+    worker = fleet.worker("a")
+    worker.holds("model")
+    submitted = fleet.submit("task", "Do this.", "Do that.")
+    worker.start()
+    worker.reached("model")
+    postgres.stop()
+    worker.lets_go("model")
+    time.sleep(2 * LEASE_S)
+    postgres.start()
+    wait_for(lambda: fleet.status().ended == 2)
+    assert fleet.status().statuses == {"COMPLETED": 2}
+    assert fleet.runs("task") == dict.fromkeys(submitted, (1, "COMPLETED"))
+
+
+def name_of(worker):
     return (worker.home / "name").read_text()
