@@ -36,6 +36,16 @@ END_S = 30.0
 _LOST = 3
 """How often the process of a run may die without a result before its submission counts as failed."""
 
+_PRELOADED = (
+    "agentx.fleet.carrying_out",
+    "markdown_it",
+    "numpy",
+    "snowballstemmer",
+    "tiktoken",
+    "tiktoken_ext.openai_public",
+)
+"""What every run imports: loaded once, before the processes of the runs are forked."""
+
 OnResult = Callable[[Submission, Result], None]
 
 
@@ -71,7 +81,7 @@ class Worker:
         self._lock = threading.Lock()
         self._running: set[BaseProcess] = set()
         self._processes = multiprocessing.get_context("forkserver")
-        self._processes.set_forkserver_preload(["agentx.fleet.carrying_out"])
+        self._processes.set_forkserver_preload(list(_PRELOADED))
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
