@@ -73,6 +73,7 @@ LAZY = {
     "pyarrow",
     "safetensors",
     "snowballstemmer",
+    "sqlalchemy",
     "tiktoken",
     "tokenizers",
     "tree_sitter",
@@ -89,6 +90,7 @@ EXTRAS = {
     "opentelemetry",
     "proselint",
     "safetensors",
+    "sqlalchemy",
     "tokenizers",
 }
 """What an extra brings: imported inside ``with needs(EXTRA)``, which names the command that adds it."""

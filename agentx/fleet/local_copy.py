@@ -58,7 +58,7 @@ class Home:
         self.copies, self.stranded = root / "workspaces", root / "stranded"
         self._locks, self._records = root / "locks", root / "records"
         for folder in (self.copies, self.stranded, self._locks, self._records):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            nofollow.make_directory(folder, parents=True)
 
     @contextlib.contextmanager
     def alone(self, workspace: str, wait_s: float = LOCK_S) -> Iterator[Path]:
@@ -79,31 +79,31 @@ class Home:
 
     def finished(self, workspace: str) -> None:
         """Note that the remote has all that was recorded in a workspace's copy."""
-        (self._records / f"{workspace}.json").unlink(missing_ok=True)
+        nofollow.remove(self._records / f"{workspace}.json", missing_ok=True)
 
     def unfinished(self) -> list[tuple[str, Submission]]:
         """Return each submission whose events the remote may lack, with the URL of the remote."""
         found = []
-        for path in sorted(self._records.glob("*.json")):
+        for path in nofollow.listed(self._records, suffix=".json"):
             with contextlib.suppress(FileNotFoundError):
-                found.append(msgspec.json.decode(path.read_bytes(), type=tuple[str, Submission]))
+                found.append(msgspec.json.decode(nofollow.read(path), type=tuple[str, Submission]))
         return found
 
     def set_aside(self, copy: Path, about: Stranded) -> None:
         """Move a copy out of the way, with all that it has."""
         made = self.stranded / uuid.uuid4().hex
-        made.mkdir(mode=0o700)
+        nofollow.make_directory(made)
         write_file(made / _ABOUT, msgspec.json.encode(about), 0o600)
-        copy.rename(made / _COPY)
+        nofollow.replace(copy, made / _COPY)
         for folder in (self.copies, made, self.stranded):
             sync_directory(folder)
 
     def waiting(self) -> list[tuple[Path, Stranded]]:
         """Return what was set aside here and is not known to be on the remote yet."""
         found = []
-        for folder in sorted(self.stranded.iterdir()):
+        for folder in nofollow.listed(self.stranded):
             if nofollow.is_directory(folder / _COPY):
-                found.append((folder, msgspec.json.decode((folder / _ABOUT).read_bytes(), type=Stranded)))
+                found.append((folder, msgspec.json.decode(nofollow.read(folder / _ABOUT), type=Stranded)))
             else:  # a crash came before the copy was moved, or while it was removed
                 nofollow.remove_tree(folder)
         return found

@@ -9,6 +9,7 @@ import msgspec
 from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
 from agentx.trust.store import Store
 
 WORKSPACE, TENANT = "{workspace}", "{tenant}"
@@ -159,8 +160,9 @@ def _complete(place: Place, settings: Settings) -> Place:
 
 
 def _file(settings: Settings, tenant: str) -> Path:
-    settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return (settings.state_dir / f"fleet-{tenant}.sqlite").absolute()
+    folder = nofollow.canonical(settings.state_dir)
+    nofollow.make_directory(folder, parents=True)
+    return folder / f"fleet-{tenant}.sqlite"
 
 
 def _name(tenant: str) -> str:

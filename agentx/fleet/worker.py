@@ -21,7 +21,7 @@ from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
-from agentx.scheduling.shared_queue import LeftInQueue, QueueFailed, SetAside, SharedQueue
+from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
@@ -74,7 +74,7 @@ class Worker:
         grace_s: float = 60.0,
     ) -> None:
         self._place, self._queue, self._settings = place, queue, settings
-        self._home = Home(home.absolute())
+        self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
@@ -134,7 +134,7 @@ class Worker:
         """Carry out a submission; return its :class:`Result` as JSON.
 
         Raises:
-            LeftInQueue: The worker ends.
+            KeyboardInterrupt: The worker ends; the submission stays in the queue.
         """
         try:
             submission = msgspec.json.decode(payload, type=Submission)
@@ -146,7 +146,7 @@ class Worker:
         lost = 0
         while True:
             if self._stop.is_set():
-                raise LeftInQueue
+                raise KeyboardInterrupt
             found = self._in_process(in_process, self._home.root, url, submission, self._settings)
             result = msgspec.json.decode(found[-1], type=Result) if found else None
             if result is not None and result.status != "AGAIN":
@@ -249,7 +249,7 @@ class Worker:
         """Return the worker's name, which its directory keeps."""
         path = self._home.root / "name"
         with suppress(OSError):
-            if name := path.read_text("utf-8").strip():
+            if name := nofollow.read_text(path).strip():
                 return name
         name = f"{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}"
         write_file(path, name.encode(), 0o600)

@@ -38,10 +38,6 @@ class QueueFailed(AgentXError):
     """The database of a fleet cannot be used."""
 
 
-class LeftInQueue(BaseException):
-    """Raised by the work of a worker that ends: the submission stays its own, for whoever takes over."""
-
-
 class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
     """A worker, as the database knows it.
 
@@ -177,7 +173,8 @@ class SharedQueue:
         Raises:
             QueueFailed: The database cannot be reached or written.
         """
-        from dbos import DBOS  # noqa: PLC0415 - an extra, checked when this was opened
+        with needs(DAEMON, QueueFailed):
+            from dbos import DBOS  # noqa: PLC0415 - an extra
 
         with self._launched("init", lambda _: "", listen=False), _translated():
             DBOS.register_queue(
@@ -389,7 +386,8 @@ class SharedQueue:
     def working(self, worker: str, work: Callable[[str], str]) -> Iterator[None]:
         """Take submissions from the queue until the end of the block, each in a thread.
 
-        At the end no more are taken. Those that run must have ended, or raise :class:`LeftInQueue`.
+        At the end no more are taken. Those that run must have ended, or raise ``KeyboardInterrupt``,
+        which leaves them in the queue.
 
         Args:
             worker: Name of the worker; no other process uses it.
@@ -403,7 +401,8 @@ class SharedQueue:
 
     @contextlib.contextmanager
     def _launched(self, worker: str, work: Callable[[str], str], *, listen: bool = True) -> Iterator[None]:
-        from dbos import DBOS  # noqa: PLC0415 - an extra, checked when this was opened
+        with needs(DAEMON, QueueFailed):
+            from dbos import DBOS  # noqa: PLC0415 - an extra
 
         config: Mapping[str, Any] = {
             "name": QUEUE,
@@ -434,7 +433,8 @@ class SharedQueue:
 
     def _connected(self) -> Any:
         if self._client is None:
-            from dbos import DBOSClient  # noqa: PLC0415 - an extra, checked when this was opened
+            with needs(DAEMON, QueueFailed):
+                from dbos import DBOSClient  # noqa: PLC0415 - an extra
 
             schema: dict[str, Any] = {} if self._sqlite else {"dbos_system_schema": self._schema}
             self._client = DBOSClient(
@@ -470,7 +470,8 @@ def _json_only() -> Any:
     By default DBOS pickles. Whoever can write a row could then run code on every worker: DBOS reads a row in
     the format that the row itself names.
     """
-    from dbos import _serialization as formats  # noqa: PLC0415 - an extra
+    with needs(DAEMON, QueueFailed):
+        from dbos import _serialization as formats  # noqa: PLC0415 - an extra
 
     class JsonSerializer(formats.Serializer):
         """Writes and reads JSON."""

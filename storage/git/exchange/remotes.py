@@ -130,14 +130,15 @@ class Remote:
         """
         _check_url(_DEFAULT, url)
         made = root.with_name(f"{root.name}.clone")
-        nofollow.remove_tree(made) if nofollow.is_directory(made) else None
+        if nofollow.is_directory(made):
+            nofollow.remove_tree(made)
         remote = cls(root, _DEFAULT, url, environ)
         with remote._translated():
             here = remote._path is not None
             place = str(remote._opened_there().path) if here else url
             command = git_program.clone_command(place, made, BRANCH, here=here)
             git_program.run(command, environ=None if here else environ)
-            os.rename(made, root)
+            nofollow.replace(made, root)
             sync_directory(root.parent)
 
     @staticmethod
@@ -151,7 +152,7 @@ class Remote:
         if path is None or path.exists():
             return False
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            nofollow.make_directory(path.parent, parents=True)
             pygit2.init_repository(str(path), bare=True, initial_head="main").free()
         except (pygit2.GitError, OSError) as error:
             raise RemoteFailed(f"The repository {path} cannot be created: {error}.") from error
