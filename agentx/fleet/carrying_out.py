@@ -26,6 +26,7 @@ from agentx.settings import Settings, hold_keys
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunEnded
 from agentx.storage.git.exchange.remotes import PushRefused, RemoteFailed
+from agentx.storage.pattern_cache import PATTERNS
 from agentx.storage.text import one_line
 from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead
 from agentx.workspace import Workspace
@@ -67,8 +68,10 @@ def in_process(root: Path, url: str, submission: Submission, settings: Settings,
     hold_keys(settings)
     os.setsid()  # Ctrl-C at the terminal is for the worker alone
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    PATTERNS.open(settings.cache_dir / "patterns")
     try:
         result = carry_out(Home(root), url, submission, settings)
+        PATTERNS.save()
     except KeyboardInterrupt:
         result = Result(status="AGAIN", reason="the worker ends")
     except AgentXError as error:

@@ -10,6 +10,7 @@ matter.
 
 import contextlib
 import json
+import logging
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -112,6 +113,10 @@ class SharedQueue:
         with needs(DAEMON, QueueFailed):
             import dbos  # noqa: F401, PLC0415 - an extra
             import sqlalchemy as sa  # noqa: PLC0415 - comes with it
+        # DBOS logs to standard error; what fails is said by our own errors.
+        logger = logging.getLogger("dbos")
+        logger.handlers = [logging.NullHandler()]
+        logger.setLevel(logging.CRITICAL)
         self._sa = sa
         self._sqlite = database.startswith("sqlite")
         if self._sqlite and sqlite3.sqlite_version_info < OLDEST_SQLITE:

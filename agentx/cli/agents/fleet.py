@@ -93,19 +93,20 @@ def submit(
     tenant: _Tenant = places.DEFAULT_TENANT,
 ) -> None:
     """Queue a run of this workspace, signed by you; the workspace is pushed to its remote first."""
-    place = places.load(terminal.settings, tenant)
-    with opened(terminal, look=True) as ws, places.opened(place) as queue:
-        made = submit_run(
-            ws,
-            place,
-            queue,
-            encodable(message),
-            workspace=workspace,
-            agent=encodable(agent),
-            priority=priority,
-            days=days,
-            submission=submission,
-        )
+    with opened(terminal, look=True) as ws:
+        place = places.load(terminal.settings, tenant)
+        with places.opened(place) as queue:
+            made = submit_run(
+                ws,
+                place,
+                queue,
+                encodable(message),
+                workspace=workspace,
+                agent=encodable(agent),
+                priority=priority,
+                days=days,
+                submission=submission,
+            )
     document = {"submission": made.id, "workspace": made.workspace, "tenant": made.tenant}
     terminal.result(
         document, Text.assemble(("✓ ", "green"), (made.id, "bold"), f" for {plain(made.workspace)}")

@@ -12,8 +12,10 @@ from typer.main import get_command
 from agentx import Workspace
 from agentx.cli.app import build
 from agentx.cli.commands import COMMANDS, MOVED, TOP, find
+from agentx.fleet import place as places_of_fleet
 from agentx.pipelines.runner import Runner
 from agentx.scheduling import schedules
+from agentx.settings import read_settings
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.synthesis.model.scripted import ScriptedModel
 from tests.write_cli_reference import PAGE, written
@@ -256,6 +258,10 @@ WITHOUT_A_WORKSPACE = {
     "trust key",
     "install",
     "uninstall",
+    "fleet init",
+    "fleet status",
+    "fleet worker",
+    "fleet drain",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 SILENT = {"chat", "watch"}
 """Says nothing of an empty pipe, and nothing where nothing changed."""
@@ -300,6 +306,8 @@ def filled(root, trusted, tmp_path, script, monkeypatch, environment):
                 played = ScriptedModel(places["script"].removeprefix("script:"))
                 Runner(ws.engine, Path(places["pipeline"]), lambda _name: played).run()
             (root / "artifacts" / "a.md").write_text("It is otherwise.\n")
+        if words[0] == "fleet" and words[1] != "init":
+            places_of_fleet.initialise(read_settings(), "", str(tmp_path / "{workspace}.git"))
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))
