@@ -19,7 +19,7 @@ import msgspec
 from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.turn import DueTime, alone
 from agentx.engine import models
-from agentx.fleet.local_copy import Home, bring, deliver
+from agentx.fleet.local_copy import STRANDED, Home, bring, deliver
 from agentx.fleet.submission import Submission
 from agentx.scheduling.resume_check import MOST_TRIES
 from agentx.settings import Settings, hold_keys
@@ -93,9 +93,17 @@ def sweep_in_process(root: Path, settings: Settings, sender: Connection) -> None
                 if copy.exists():
                     bring(home, copy, url, submission, settings)[0].close()
         for folder, about in home.waiting():
-            with contextlib.suppress(AgentXError):
+            named = (about.workspace, about.submission)
+            told = False
+            try:
                 for ref, commit, pushed in deliver(folder, about, settings):
-                    sender.send((str(folder), ref, about.workspace, about.submission, commit, pushed))
+                    sender.send((str(folder), ref, *named, commit, pushed))
+                    told = True
+            except AgentXError:
+                if not told:  # it cannot be read: a person has to look
+                    sender.send(
+                        (str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False)
+                    )
 
 
 def carry_out(home: Home, url: str, submission: Submission, settings: Settings) -> Result:

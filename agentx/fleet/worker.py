@@ -111,6 +111,7 @@ class Worker:
             ) from error
 
     def _work(self, *, once: bool) -> None:
+        self._queue.leave(self.name)  # an earlier worker of this name may have been asked to end
         self._queue.beat(self.name, self._place.slots, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
@@ -234,12 +235,16 @@ class Worker:
 
     def _end_running(self) -> None:
         """Wait for the current runs, then interrupt them, then kill those that still run."""
-        for wait_s, end in ((self._grace_s, "terminate"), (END_S, "kill")):
-            until = time.monotonic() + wait_s
-            while self._alive() and time.monotonic() < min(until, time.monotonic() + self._grace_s + END_S):
-                time.sleep(LOOK_S)
-            for process in self._alive():
-                getattr(process, end)()
+        began = time.monotonic()
+        while self._alive() and time.monotonic() < began + self._grace_s:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.terminate()
+        ended = time.monotonic() + END_S
+        while self._alive() and time.monotonic() < ended:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.kill()
 
     def _alive(self) -> list[BaseProcess]:
         with self._lock:

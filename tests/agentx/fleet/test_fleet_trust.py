@@ -138,7 +138,7 @@ def test_secrets_in_a_message_are_redacted_before_it_is_queued(fleet):
     secret = "ghp_" + "A1b2C3d4E5" * 3 + "f6G7h8"
     fleet.submit("task", f"Use {secret} to log in.")
     with places.opened(fleet.place) as queue:
-        rows = str(queue._rows(f"SELECT inputs FROM {queue._prefix}workflow_input"))
+        [[rows]] = queue._rows(f"SELECT inputs FROM {queue._prefix}workflow_input")
     assert "[redacted: github token]" in rows
     assert secret not in rows
 
