@@ -9,10 +9,11 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units examples docs bench compare eval faults fuzz pins clean runtime dev model
+.PHONY: help demo test lint types units examples docs bench compare eval faults fuzz fleet-test fleet-bench pins \
+	clean runtime dev model
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
 		printf '%-14s %s\n' "$$target" "$$what"; done
 
 demo: runtime model  ## watch an agent do a real task, offline (two minutes the first time, for the packages)
@@ -61,6 +62,14 @@ eval: dev model  ## score capture, hot issues and search against labelled data (
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (twenty minutes; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
+
+fleet-test: dev  ## a fleet on Postgres: workers killed, frozen and cut off, the database restarted (three minutes)
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+		echo "agentx: skipped: Postgres is not installed here (apt-get install postgresql)." >&2; exit 0; }; \
+	FLEET_POSTGRES=1 $(BIN)/python -m pytest -q tests/agentx/fleet
+
+fleet-bench: dev  ## runs per second of a fleet with 1, 2 and 3 workers, and the overhead of a run (N=workspaces RUNS=each)
+	@$(BIN)/python -m tests.bench.fleet --workspaces $(or $(N),30) --runs $(or $(RUNS),5) $(FLEET)
 
 fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive the store at random (N=30 seconds each)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt || \

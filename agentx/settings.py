@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         debug: ``AGENTX_DEBUG``: whether the command line shows tracebacks.
         trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.
         trusted_keys: ``AGENTX_TRUSTED_KEYS``: public keys whose signed records are accepted.
+        fleet_database: ``AGENTX_FLEET_DATABASE``: URL of a fleet's database, where it must not be stored.
         server_idle_s: ``AGENTX_SERVER_IDLE_S``: the server exits when nobody used it for this long.
         server_workspaces: ``AGENTX_SERVER_WORKSPACES``: number of workspaces that it keeps open.
         server_memory_mb: ``AGENTX_SERVER_MEMORY_MB``: above this it closes those that nobody uses.
@@ -73,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     debug: bool = False
     trust_record: str = ""
     trusted_keys: tuple[str, ...] = ()
+    fleet_database: str = ""
     server_idle_s: float = 900.0
     server_workspaces: int = 8
     server_memory_mb: float = 1_000.0
@@ -134,6 +136,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
         trust_record=found.get("AGENTX_TRUST_RECORD", ""),
         trusted_keys=tuple(found.get("AGENTX_TRUSTED_KEYS", "").replace(",", " ").split()),
+        fleet_database=found.get("AGENTX_FLEET_DATABASE", ""),
         server_idle_s=_number(found, "AGENTX_SERVER_IDLE_S", 900.0),
         server_workspaces=int(_number(found, "AGENTX_SERVER_WORKSPACES", 8)),
         server_memory_mb=_number(found, "AGENTX_SERVER_MEMORY_MB", 1_000.0),

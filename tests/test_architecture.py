@@ -29,7 +29,7 @@ HOMES = {
     "blinker": "agentx/core/event_bus.py",
     "cronsim": "synthesis/scheduling/schedule_times.py",
     "cryptography": "agentx/trust/",
-    "dbos": "agentx/scheduling/daemon.py",
+    "dbos": "agentx/scheduling/",
     "jinja2": "synthesis/pipelines/templates.py",
     "jsonpath": "synthesis/directing/fields.py",
     "lancedb": "storage/index/lance",
@@ -49,6 +49,7 @@ HOMES = {
     "pydantic_ai": "agentx/orchestrators/pydantic_ai.py",
     "pygit2": "storage/git/",
     "rich": "agentx/cli/",
+    "sqlalchemy": "agentx/scheduling/shared_queue.py",
     "safetensors": "synthesis/embedding/",
     "starlette": "agentx/inspector/",
     "tiktoken": "synthesis/language/tokens.py",
@@ -83,6 +84,7 @@ LAZY = {
     "safetensors",
     "snowballstemmer",
     "starlette",
+    "sqlalchemy",
     "tiktoken",
     "tokenizers",
     "tree_sitter",
@@ -105,6 +107,7 @@ EXTRAS = {
     "proselint",
     "pydantic_ai",
     "safetensors",
+    "sqlalchemy",
     "tokenizers",
 }
 """What an extra brings: imported inside ``with needs(EXTRA)``, which names the command that adds it."""

@@ -197,11 +197,12 @@ class _AgentRun:
         opened = 0 if self.due.key else self.unfinished()
         before = self.ws.state.seq
         if message:
-            recorded = self.ws.say(message)
+            said = f"{self.due.key}:said" if self.due.submission else ""
+            recorded = self.ws.say(message, key=said)
             opened = opened or recorded.seq
         if not opened:
             raise NothingToDo('No unfinished run was found to resume; give a task: agentx run "…".')
-        resumed = opened <= before
+        resumed = opened <= before and not self.due.key
         last = self.ws.state.last_run
         if resumed and last and not message:
             self.id = last.run  # the same run resumes; with a message, a new run continues the conversation

@@ -23,15 +23,19 @@ class DueTime(msgspec.Struct, frozen=True):
         schedule: Id of the schedule.
         at: The due time, as UTC time in ISO 8601.
         resumes: The interrupted run of this due time that is resumed; empty for the first.
+        submission: Id of the submission to a fleet that caused the run instead of a schedule; empty for none.
     """
 
     schedule: str = ""
     at: str = ""
     resumes: str = ""
+    submission: str = ""
 
     @property
     def key(self) -> str:
-        """Idempotency key of the start: no due time starts twice."""
+        """Idempotency key of the start: no due time and no submission starts twice."""
+        if self.submission and not self.resumes:
+            return f"fleet:{self.submission}"
         return f"due:{self.schedule}:{self.at}" if self.at and not self.resumes else ""
 
     def is_settled(self, state: State) -> bool:

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agentx.core.layout import is_workspace
+from agentx.scheduling.queue_database import OLDEST_SQLITE, SqliteWithMilliseconds
 from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_with
 from agentx.settings import Settings, hold_keys
 from agentx.storage.clock import stamp
@@ -44,9 +45,6 @@ END_S = 10.0
 """Seconds that a run has to record its end after SIGTERM."""
 
 QUEUE = "agentx"
-OLDEST_SQLITE = (3, 35)
-"""DBOS needs ``RETURNING``. With an older SQLite its queue fails in a thread, and nothing ever runs."""
-
 _AGAIN = "Start it again: nothing is lost, because due tasks are kept in the workspaces."
 _WAITING = ("ENQUEUED", "PENDING", "DELAYED")
 
@@ -81,23 +79,6 @@ class _Handle(Protocol):
     def get_status(self) -> Any: ...
 
     def get_result(self) -> str: ...
-
-
-class SqliteWithMilliseconds(sqlite3.Connection):
-    """A SQLite connection on which ``unixepoch('subsec')`` works with every version of SQLite.
-
-    From Python 3.12 on, DBOS stamps its rows with this call, also in column defaults. SQLite supports
-    ``subsec`` since 3.42. Before that, the call gives NULL, which the columns refuse (Debian 12 has 3.40).
-    The function is replaced whatever the version, so that there is one path to test. The connection that
-    inserts evaluates a default, so a file created under one version of Python or SQLite works under the
-    others.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        # Some builds of SQLite do not let a column default call an added function.
-        self.execute("PRAGMA trusted_schema = ON")
-        self.create_function("unixepoch", 1, _unixepoch)
 
 
 class _WorkspaceWatch:
@@ -383,13 +364,6 @@ def _mark(root: Path) -> tuple[int, int, int]:
     except OSError:
         return (0, 0, 0)
     return (found.st_ino, found.st_size, found.st_mtime_ns)
-
-
-def _unixepoch(what: str) -> float:
-    """Return the time in seconds, to the millisecond, as SQLite 3.42 and newer do."""
-    if what != "subsec":
-        raise ValueError(what)  # DBOS makes no other call; the statement fails
-    return time.time_ns() // 1_000_000 / 1000
 
 
 def _json(found: Passed) -> str:

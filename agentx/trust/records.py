@@ -36,9 +36,9 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The statement of a signed record.
 
     Attributes:
-        kind: ``trust`` or ``approval``.
+        kind: ``trust``, ``approval`` or ``run``.
         workspace: Hash of the first event of the workspace that it applies to.
-        what: Digest of the settings with an effect, or of the call.
+        what: Digest of the settings with an effect, of the call, or of the submission to a fleet.
         items: Digests of what the history may run.
         commands: Whether ``run_command`` may run without isolation.
         issued: Start of its validity, in UTC.
@@ -127,9 +127,9 @@ def find(
     Args:
         path: The file, one record per line.
         accepted: Accepted public keys.
-        kind: ``trust`` or ``approval``.
+        kind: ``trust``, ``approval`` or ``run``.
         workspace: Hash of the first event.
-        what: Digest of the settings, or of the call.
+        what: Digest of the settings, of the call, or of the submission.
         now: The current time; the clock's by default.
 
     Returns:
@@ -152,7 +152,7 @@ def find(
             if not why:
                 return found.record, ""
             whys.append(why)
-    why = whys[-1] if whys else f"grants no {'trust' if kind == 'trust' else 'approval'}"
+    why = whys[-1] if whys else f"grants no {kind}"
     return None, f"the signed record {path} {why}"
 
 
@@ -177,8 +177,8 @@ def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str,
         return "has no valid expiry time"
     if line.record.what == what:
         return ""
-    is_trust = line.record.kind == "trust"
-    return "is for settings other than those in agentx.toml" if is_trust else "is for another call"
+    other = {"trust": "settings other than those in agentx.toml", "run": "another run"}
+    return f"is for {other.get(line.record.kind, 'another call')}"
 
 
 def _verified(line: SignedLine) -> bool:

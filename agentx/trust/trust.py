@@ -305,6 +305,21 @@ class Trust:
         """
         return self._issued("approval", digest([call_id, tool, recorded]), days)
 
+    def issue_run(self, days: float, what: str) -> str:
+        """Return a signed record by which a worker may carry out one submission, given by its digest.
+
+        Raises:
+            Restricted: The workspace is not trusted here.
+            StoreUnusable: The key cannot be read or made, or the caller is a program of an agent's run.
+        """
+        self.require("trust", "a worker would run what you do not trust")
+        return self._issued("run", what, days)
+
+    def why_no_run(self, what: str) -> str:
+        """Return why no signed record allows a submission, given by its digest; empty if one does."""
+        signed, why = self._signed("run", what)
+        return "" if signed else why or "no signed record came with it"
+
     def _issued(
         self, kind: str, what: str, days: float, items: tuple[str, ...] = (), *, commands: bool = False
     ) -> str:

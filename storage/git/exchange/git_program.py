@@ -201,15 +201,47 @@ def there(git_dir: Path, *arguments: str) -> list[str]:
     return [*_environ({**_NOBODYS, "GIT_DIR": str(git_dir)}), *("git", *_settings(_THERE), *arguments)]
 
 
-def service(name: str, branch: str) -> str:
+def service(name: str, *branches: str) -> str:
     """Return the value of ``git push --receive-pack`` or ``git fetch --upload-pack`` for a directory.
 
     Args:
         name: ``receive-pack`` or ``upload-pack``.
-        branch: The only ref that is shown, and so the only one that a push assumes to be complete.
+        branches: The only refs that are shown, and so the only ones that a push assumes to be complete.
     """
-    shown = ("-c", "transfer.hideRefs=refs/", "-c", f"transfer.hideRefs=!{branch}")
+    shown = [
+        part
+        for one in ("refs/", *(f"!{one}" for one in branches))
+        for part in ("-c", f"transfer.hideRefs={one}")
+    ]
     return shlex.join(["env", f"GIT_GRAFT_FILE={os.devnull}", "git", *_settings(_THERE), *shown, name])
+
+
+def clone_command(url: str, root: Path, branch: str, *, here: bool) -> list[str]:
+    """Return the command line that clones one branch of a repository, without hooks and without submodules.
+
+    Args:
+        url: Its URL, or its directory.
+        root: The new directory.
+        branch: Full name of the branch.
+        here: Whether it is a directory of this machine; then the user's configuration is not read.
+    """
+    checks = _settings({"transfer.fsckObjects": "true", "core.hooksPath": os.devnull, "core.fsync": "all"})
+    options = ("--quiet", "--progress", "--no-local", "--single-branch", "--no-tags", "--template=")
+    there = (f"--upload-pack={service('upload-pack', branch)}",) if here else ()
+    name = branch.removeprefix("refs/heads/")
+    return [
+        *_environ(_NOBODYS if here else {}),
+        "git",
+        *checks,
+        "clone",
+        *options,
+        *there,
+        "--branch",
+        name,
+        "--",
+        url,
+        str(root),
+    ]
 
 
 def _settings(settings: Mapping[str, str]) -> list[str]:

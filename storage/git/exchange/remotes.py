@@ -114,6 +114,50 @@ class Remote:
             )
         return cls(root, name, url or known[name], environ)
 
+    @classmethod
+    def clone(cls, url: str, root: Path, environ: Mapping[str, str] | None = None) -> None:
+        """Clone the branch of a repository; the new directory appears once it is complete.
+
+        Args:
+            url: A directory, or a URL that Git accepts.
+            root: The new directory; its parent exists.
+            environ: As for :meth:`find`.
+
+        Raises:
+            RemoteFailed: It cannot be reached, is damaged, or has no branch ``main``.
+            NoRemote: Its URL is refused.
+            GitMissing: The git program is not installed.
+        """
+        _check_url(_DEFAULT, url)
+        made = root.with_name(f"{root.name}.clone")
+        if nofollow.is_directory(made):
+            nofollow.remove_tree(made)
+        remote = cls(root, _DEFAULT, url, environ)
+        with remote._translated():
+            here = remote._path is not None
+            place = str(remote._opened_there().path) if here else url
+            command = git_program.clone_command(place, made, BRANCH, here=here)
+            git_program.run(command, environ=None if here else environ)
+            nofollow.replace(made, root)
+            sync_directory(root.parent)
+
+    @staticmethod
+    def create(url: str) -> bool:
+        """Create an empty bare repository if a URL means a directory that does not exist; return whether.
+
+        Raises:
+            RemoteFailed: The directory cannot be made.
+        """
+        path = _local(Path("/"), url)
+        if path is None or path.exists():
+            return False
+        try:
+            nofollow.make_directory(path.parent, parents=True)
+            pygit2.init_repository(str(path), bare=True, initial_head="main").free()
+        except (pygit2.GitError, OSError) as error:
+            raise RemoteFailed(f"The repository {path} cannot be created: {error}.") from error
+        return True
+
     @property
     def shown(self) -> str:
         """Its URL without a password."""
@@ -219,14 +263,53 @@ class Remote:
                 self._remember(commit, backup)
             self._keep(commit)
 
+    def put_aside(self, commit: str, ref: str) -> None:
+        """Create a ref outside the branches that names our commit; nothing if it names that commit already.
+
+        Args:
+            commit: The commit.
+            ref: Full name of the ref, such as ``refs/agentx/stranded/NAME``.
+
+        Raises:
+            PushRefused: The ref names another commit, or the remote rejects it.
+            RemoteFailed: It cannot be reached.
+            GitMissing: The git program is not installed.
+        """
+        with self._translated(), self._ours() as ours:
+            backup = self._backup() if self._path else None
+            options = ("--porcelain", "--no-verify", f"--force-with-lease={ref}:")
+            try:
+                self._run(
+                    ours,
+                    "push",
+                    "receive-pack",
+                    *options,
+                    refspec=f"{commit}:{ref}",
+                    progress=None,
+                    shown=ref,
+                )
+            except GitFailed as error:
+                if refused := _REFUSED.search(error.printed):
+                    raise PushRefused(self._refusal(refused[1], error)) from error
+                raise
+            if backup:
+                transfer.sync(backup)
+
     def _run(
-        self, ours: Objects, what: str, service: str, *options: str, refspec: str, progress: Progress | None
+        self,
+        ours: Objects,
+        what: str,
+        service: str,
+        *options: str,
+        refspec: str,
+        progress: Progress | None,
+        shown: str = BRANCH,
     ) -> None:
         """Run ``git fetch`` or ``git push`` with the remote."""
         where = self.url
         if self._path:
             where = str(self._opened_there().path)
-            options = (*options, f"--{service}={git_program.service(service, BRANCH)}")
+            options = (*options, f"--{service}={git_program.service(service, *{BRANCH: 0, shown: 0})}")
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
         git_program.run(command, progress=progress, environ=None if self._path else self._environ)
 

@@ -12,8 +12,10 @@ from typer.main import get_command
 from agentx import Workspace
 from agentx.cli.app import build
 from agentx.cli.commands import COMMANDS, MOVED, TOP, find
+from agentx.fleet import place as places_of_fleet
 from agentx.pipelines.runner import Runner
 from agentx.scheduling import schedules
+from agentx.settings import read_settings
 from agentx.storage.events.schedule_events import ScheduleSet
 from agentx.synthesis.model.scripted import ScriptedModel
 from tests.write_cli_reference import PAGE, written
@@ -88,6 +90,11 @@ GOOD = {
     "schedule next": ["schedule", "next", "--most", "2"],
     "schedule run-due": ["schedule", "run-due"],
     "schedule daemon": ["schedule", "daemon", "--once"],
+    "fleet status": ["fleet", "status"],
+    "fleet init": ["fleet", "init", "--remote", "{new}/{{workspace}}.git"],
+    "fleet submit": ["fleet", "submit", "Summarise it."],
+    "fleet worker": ["fleet", "worker", "--once"],
+    "fleet drain": ["fleet", "drain"],
     "memory maintain": ["memory", "maintain", "--dry-run"],
     "import discover": ["import", "--discover"],
     "import claude-code": ["import", "claude-code", "{file}"],
@@ -206,6 +213,11 @@ WRONG = {
     "schedule next": ["schedule", "next", "mail"],
     "schedule run-due": ["schedule", "run-due", "--most", "-1"],
     "schedule daemon": ["schedule", "daemon", "{file}"],
+    "fleet status": ["fleet", "status", "--tenant", "nobody"],
+    "fleet init": ["fleet", "init", "--remote", "no-pattern"],
+    "fleet submit": ["fleet", "submit", "x", "--tenant", "nobody"],
+    "fleet worker": ["fleet", "worker", "--tenant", "nobody"],
+    "fleet drain": ["fleet", "drain", "--tenant", "nobody"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -248,6 +260,10 @@ WITHOUT_A_WORKSPACE = {
     "trust key",
     "install",
     "uninstall",
+    "fleet init",
+    "fleet status",
+    "fleet worker",
+    "fleet drain",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 SILENT = {"chat", "watch"}
 """Says nothing of an empty pipe, and nothing where nothing changed."""
@@ -292,6 +308,8 @@ def filled(root, trusted, tmp_path, script, monkeypatch, environment):
                 played = ScriptedModel(places["script"].removeprefix("script:"))
                 Runner(ws.engine, Path(places["pipeline"]), lambda _name: played).run()
             (root / "artifacts" / "a.md").write_text("It is otherwise.\n")
+        if words[0] == "fleet" and words[1] != "init":
+            places_of_fleet.initialise(read_settings(), "", str(tmp_path / "{workspace}.git"))
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))

@@ -29,7 +29,10 @@ an `uninstall` of nothing, `tool read_file`, `check outlook.md`."""
 NOTHING_TO_DO = {"approve", "pipeline amend", "pipeline redo"}
 """What is refused as wrong use before it comes to the disk: nothing waits, nothing was started."""
 
-NOT_THE_DISK = {"schedule daemon", "pipeline run", "pull", "trust issue"}
+NOT_THE_DISK = {
+    "schedule daemon", "pipeline run", "pull", "trust issue",
+    "fleet init", "fleet status", "fleet submit", "fleet worker", "fleet drain",
+}  # fmt: skip
 """What ends for another reason, which it says."""
 
 _CALLS = """

@@ -1,0 +1,221 @@
+"""Carry out one submission in a process of its own: fetch, open, run, push.
+
+The order makes it safe to die anywhere. A submission whose key is in the remote's history is not started
+again: it is resumed if its run was cut off, else it is done. What this worker recorded and could not push
+because the remote has other events is set aside, whole.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from agentx.agents.loop import NothingToDo, run_task
+from agentx.agents.turn import DueTime, alone
+from agentx.engine import models
+from agentx.fleet.local_copy import STRANDED, Home, bring, deliver
+from agentx.fleet.submission import Submission
+from agentx.scheduling.resume_check import MOST_TRIES
+from agentx.settings import Settings, hold_keys
+from agentx.storage.errors import AgentXError
+from agentx.storage.events.types import RunEnded
+from agentx.storage.git.exchange.remotes import PushRefused, RemoteFailed
+from agentx.storage.pattern_cache import PATTERNS
+from agentx.storage.text import one_line
+from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead
+from agentx.workspace import Workspace
+
+PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
+"""Pauses between two tries to reach a remote; each is twice the one before, up to the longest."""
+
+_ROUNDS = 5
+"""How often another worker may push first before this one gives the submission back."""
+
+_Done = TypeVar("_Done")
+_CUT_OFF = ("RUNNING", "INTERRUPTED")
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a submission ended on a worker.
+
+    Attributes:
+        status: The run's status; ``REFUSED`` if it was not started, ``AGAIN`` if it is left in the queue.
+        reason: Why, unless it is ``COMPLETED``.
+        run: The run; empty for none.
+        commit: The commit that the remote has now.
+        already: Whether the history had it, so that nothing was run.
+        copy: ``warm`` or ``cold``: whether this worker had a copy.
+        seconds: Time of each part: ``fetch``, ``run``, ``push``.
+    """
+
+    status: str
+    reason: str = ""
+    run: str = ""
+    commit: str = ""
+    already: bool = False
+    copy: str = ""
+    seconds: dict[str, float] = {}
+
+
+def in_process(root: Path, url: str, submission: Submission, settings: Settings, sender: Connection) -> None:
+    """Carry out a submission and send the result; SIGTERM interrupts it, and its events are pushed."""
+    hold_keys(settings)
+    os.setsid()  # Ctrl-C at the terminal is for the worker alone
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    PATTERNS.open(settings.cache_dir / "patterns")
+    try:
+        result = carry_out(Home(root), url, submission, settings)
+        PATTERNS.save()
+    except KeyboardInterrupt:
+        result = Result(status="AGAIN", reason="the worker ends")
+    except AgentXError as error:
+        result = Result(status="FAILED", reason=one_line(str(error)))
+    with contextlib.suppress(BrokenPipeError):  # the worker is gone; what was done is in the history
+        sender.send(msgspec.json.encode(result).decode())
+
+
+def sweep_in_process(root: Path, settings: Settings, sender: Connection) -> None:
+    """Set copies of earlier attempts aside whose place was taken, and push what was set aside.
+
+    Sends a line for each thing set aside: the directory, and what it holds, before and after it was pushed.
+    """
+    hold_keys(settings)
+    home = Home(root)
+    with contextlib.suppress(BrokenPipeError):
+        for url, submission in home.unfinished():
+            with contextlib.suppress(AgentXError), home.alone(submission.workspace, wait_s=0) as copy:
+                if copy.exists():
+                    bring(home, copy, url, submission, settings)[0].close()
+        for folder, about in home.waiting():
+            named = (about.workspace, about.submission)
+            told = False
+            try:
+                for ref, commit, pushed in deliver(folder, about, settings):
+                    sender.send((str(folder), ref, *named, commit, pushed))
+                    told = True
+            except AgentXError:
+                if not told:  # it cannot be read: a person has to look
+                    sender.send(
+                        (str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False)
+                    )
+
+
+def carry_out(home: Home, url: str, submission: Submission, settings: Settings) -> Result:
+    """Carry out a submission, unless its run is in the remote's history already.
+
+    A remote that cannot be reached is waited for.
+
+    Args:
+        home: The worker's directory.
+        url: The workspace's remote.
+        submission: The submission; its signature is checked here.
+        settings: The worker's settings.
+
+    Raises:
+        KeyboardInterrupt: The worker ends.
+        AgentXError: The worker itself failed.
+    """
+    with home.alone(submission.workspace) as copy:
+        records = str(home.keep_records(url, submission))
+        own = msgspec.structs.replace(settings, trust_record=records, user=submission.user)
+        for _ in range(_ROUNDS):
+            seconds: dict[str, float] = {}
+            with _timed(seconds, "fetch"):
+                ws, temperature = _reached(lambda: bring(home, copy, url, submission, own))
+            with ws:
+                with _timed(seconds, "run"):
+                    result = _run(ws, submission)
+                try:
+                    with _timed(seconds, "push"):
+                        commit = _push(ws)
+                except (HistoriesDiverged, RemoteAhead, PushRefused):
+                    continue  # another worker was first: the copy is set aside, and its history is looked at
+            if result.status == "INTERRUPTED":
+                raise KeyboardInterrupt
+            home.finished(submission.workspace)
+            return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=seconds)
+        return Result(status="AGAIN", reason="other pushes to this workspace came first each time")
+
+
+def _run(ws: Workspace, submission: Submission) -> Result:
+    """Run a submission that this workspace's history does not have, or resume its run that was cut off."""
+    if why := ws.engine.trust.why_no_run(submission.digest) or ws.restricted:
+        return Result(status="REFUSED", reason=one_line(why))
+    due = DueTime(submission=submission.id)
+    with alone(ws.engine):  # records the end of runs whose process died
+        found = ended(ws, submission.id)
+    if found is not None and found.status not in _CUT_OFF:
+        return found
+    message = submission.message
+    if found is not None:
+        last = ws.state.last_run
+        if last is None or last.run != found.run:
+            return msgspec.structs.replace(found, reason="it was cut off, and other runs came after it")
+        if last.resumed >= MOST_TRIES:
+            return Result(status="FAILED", run=last.run, reason=f"it was resumed {last.resumed} times")
+        due, message = msgspec.structs.replace(due, resumes=last.run), ""
+    try:
+        model = models.model(ws.engine)
+        done = run_task(ws, message, model, agent=submission.agent, due=due)
+    except NothingToDo as error:
+        return Result(status="FAILED", reason=one_line(str(error)))
+    except AgentXError as error:  # no model, say: nothing was started
+        return Result(status="REFUSED", reason=one_line(str(error)))
+    return Result(status=done.status, reason=one_line(done.reason), run=done.run)
+
+
+def ended(ws: Workspace, submission: str) -> Result | None:
+    """Return how the run of a submission ended by the history; ``None`` if it was not started."""
+    started = ws.engine.log.event_of(DueTime(submission=submission).key)
+    if started is None:
+        return None
+    ends = [
+        event.data
+        for event in ws.engine.log.history.read(started.seq)
+        if event.run == started.run and isinstance(event.data, RunEnded)
+    ]
+    if not ends:
+        return Result(status="RUNNING", run=started.run)
+    return Result(status=ends[-1].status, reason=one_line(ends[-1].reason), run=started.run, already=True)
+
+
+def _push(ws: Workspace) -> str:
+    """Push, waiting for the remote; return the commit that it has now.
+
+    Raises:
+        HistoriesDiverged: The remote has events that are missing here.
+        PushRefused: Its branch was moved at this moment, or it refuses the push.
+    """
+
+    def once() -> str:
+        return ws.push("origin").commit
+
+    return _reached(once)
+
+
+def _reached(do: Callable[[], _Done]) -> _Done:
+    """Do something with the remote, again and again until it can be reached."""
+    pause = PAUSE_S
+    while True:
+        try:
+            return do()
+        except PushRefused:
+            raise
+        except RemoteFailed:
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds[name] = round(time.monotonic() - began, 4)

@@ -1,0 +1,179 @@
+"""A worker's copies of workspaces: cloned, brought up to date, or set aside when their place was taken.
+
+A copy that has events which the remote lacks is never deleted: it is moved aside with a rename, its last
+commit is pushed to a ref outside the branches, and only then it goes.
+"""
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from agentx.fleet.submission import Submission
+from agentx.settings import Settings
+from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import sync_directory, write_file
+from agentx.storage.files.lock import FileLock
+from agentx.storage.git.exchange.remotes import Remote, RemoteFailed
+from agentx.workspace import Workspace
+
+STRANDED = "refs/agentx/stranded/"
+"""Where the remote keeps events whose place in the history was taken."""
+
+LOCK_S = 3600.0
+"""How long a copy is waited for: its holder is a run of an earlier worker that is still at work."""
+
+_ABOUT = "about.json"
+_COPY = "copy"
+
+
+class Stranded(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy that was set aside.
+
+    Attributes:
+        workspace: The workspace.
+        submission: The submission that the worker had; empty if it is not known.
+        url: The workspace's remote.
+        why: Why it was set aside.
+    """
+
+    workspace: str
+    submission: str
+    url: str
+    why: str
+
+
+class Home:
+    """The directory of one worker; no two workers share one.
+
+    Args:
+        root: The directory.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.copies, self.stranded = root / "workspaces", root / "stranded"
+        self._locks, self._records = root / "locks", root / "records"
+        for folder in (self.copies, self.stranded, self._locks, self._records):
+            nofollow.make_directory(folder, parents=True)
+
+    @contextlib.contextmanager
+    def alone(self, workspace: str, wait_s: float = LOCK_S) -> Iterator[Path]:
+        """Hold a workspace's copy, so that no other process of this worker changes it; yield its directory.
+
+        Raises:
+            WorkspaceBusy: Another process of this worker has it for that long.
+        """
+        with FileLock(self._locks / f"{workspace}.lock", timeout_s=wait_s).hold():
+            yield self.copies / workspace
+
+    def keep_records(self, url: str, submission: Submission) -> Path:
+        """Note that a submission is at work, and return a private file with its signed records."""
+        path = self._records / f"{submission.workspace}.trust"
+        write_file(path, submission.records.encode(), 0o600)
+        write_file(path.with_suffix(".json"), msgspec.json.encode((url, submission)), 0o600)
+        return path
+
+    def finished(self, workspace: str) -> None:
+        """Note that the remote has all that was recorded in a workspace's copy."""
+        nofollow.remove(self._records / f"{workspace}.json", missing_ok=True)
+
+    def unfinished(self) -> list[tuple[str, Submission]]:
+        """Return each submission whose events the remote may lack, with the URL of the remote."""
+        found = []
+        for path in nofollow.listed(self._records, suffix=".json"):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(msgspec.json.decode(nofollow.read(path), type=tuple[str, Submission]))
+        return found
+
+    def set_aside(self, copy: Path, about: Stranded) -> None:
+        """Move a copy out of the way, with all that it has."""
+        made = self.stranded / uuid.uuid4().hex
+        nofollow.make_directory(made)
+        write_file(made / _ABOUT, msgspec.json.encode(about), 0o600)
+        nofollow.replace(copy, made / _COPY)
+        for folder in (self.copies, made, self.stranded):
+            sync_directory(folder)
+
+    def waiting(self) -> list[tuple[Path, Stranded]]:
+        """Return what was set aside here and is not known to be on the remote yet."""
+        found = []
+        for folder in nofollow.listed(self.stranded):
+            if nofollow.is_directory(folder / _COPY):
+                found.append((folder, msgspec.json.decode(nofollow.read(folder / _ABOUT), type=Stranded)))
+            else:  # a crash came before the copy was moved, or while it was removed
+                nofollow.remove_tree(folder)
+        return found
+
+
+def bring(
+    home: Home, copy: Path, url: str, submission: Submission, settings: Settings
+) -> tuple[Workspace, str]:
+    """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
+
+    Args:
+        home: The worker's directory; its lock on the copy is held.
+        copy: Directory of the copy.
+        url: The workspace's remote.
+        submission: The submission, for the report of what is set aside.
+        settings: Settings, with the submission's records.
+
+    Returns:
+        The open workspace; and ``warm`` or ``cold``.
+
+    Raises:
+        RemoteFailed: The remote cannot be reached.
+    """
+    if nofollow.is_directory(copy):
+        ws = None
+        try:
+            ws = Workspace.open(copy, settings=settings)
+            ws.pull("origin")
+        except RemoteFailed:
+            if ws is not None:
+                ws.close()
+            raise
+        except AgentXError as error:
+            if ws is not None:
+                ws.close()
+            about = Stranded(
+                workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
+            )
+            home.set_aside(copy, about)
+        else:
+            return ws, "warm"
+    Remote.clone(url, copy, settings.environ)
+    return Workspace.open(copy, settings=settings), "cold"
+
+
+def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple[str, str, bool]]:
+    """Push the last commit of a copy that was set aside to its own ref.
+
+    The ref's name contains the commit, so a second delivery finds it there.
+
+    Yields:
+        The ref, the commit, and whether the remote has it: once before the push and once after. An empty ref
+        if the branch of the remote has the commit, so that nothing was lost.
+
+    Raises:
+        RemoteFailed: The remote cannot be reached, or refuses the ref.
+        AgentXError: The copy cannot be read; it stays where it is.
+    """
+    with Workspace.open(folder / _COPY, settings=settings) as ws:
+        head = ws.engine.settle()[0]
+        ref = f"{STRANDED}{about.submission}-{head[:12]}"
+        remote, repo = Remote.find(ws.root, "origin"), ws.engine.git.repo
+        try:
+            theirs = remote.fetch()
+        except RemoteFailed:
+            yield ref, head, False
+            raise
+        if theirs and (theirs == head or repo.descends(theirs, head)):
+            yield "", head, True
+            return
+        yield ref, head, False
+        remote.put_aside(head, ref)
+    yield ref, head, True

@@ -1,0 +1,176 @@
+"""Where a fleet is: its database, its remotes, its lease. One private file of the user for each tenant."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from agentx.scheduling.shared_queue import SharedQueue
+from agentx.settings import Settings
+from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
+from agentx.trust.store import Store
+
+WORKSPACE, TENANT = "{workspace}", "{tenant}"
+"""What the pattern of the remotes replaces."""
+
+DEFAULT_TENANT = "default"
+LEASE_S = 60.0
+SLOTS = 4
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_TENANT = re.compile(r"[a-z][a-z0-9_]{0,40}")
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a tenant's fleet is.
+
+    Attributes:
+        tenant: Name of the tenant, and of its schema in the database.
+        database: URL of the database.
+        remote: Pattern of the remotes' URLs, with ``{workspace}``.
+        lease_s: Seconds without a sign of life after which others take a worker's submissions.
+        slots: Maximum number of runs at once on each worker.
+    """
+
+    tenant: str
+    database: str
+    remote: str
+    lease_s: float = LEASE_S
+    slots: int = SLOTS
+
+    @property
+    def schema(self) -> str:
+        """The tenant's schema in a Postgres database."""
+        return f"agentx_{self.tenant}"
+
+    @property
+    def shown_database(self) -> str:
+        """The URL of the database without a password."""
+        return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:…@", self.database)
+
+    def remote_of(self, workspace: str) -> str:
+        """Return the URL of a workspace's remote.
+
+        Raises:
+            UsageError: It cannot be the name of a workspace.
+        """
+        check_name(workspace)
+        return self.remote.replace(TENANT, self.tenant).replace(WORKSPACE, workspace)
+
+
+def check_name(workspace: str) -> None:
+    """Check the name of a workspace, which becomes part of a URL and of a path.
+
+    Raises:
+        UsageError: It cannot be one.
+    """
+    if not _NAME.fullmatch(workspace) or workspace.endswith((".lock", ".git", ".")) or ".." in workspace:
+        raise UsageError(
+            f"{workspace[:80]!r} cannot be the name of a workspace in a fleet; use letters, digits, dots and "
+            "dashes (--workspace NAME)."
+        )
+
+
+def initialise(
+    settings: Settings,
+    database: str,
+    remote: str,
+    *,
+    tenant: str = DEFAULT_TENANT,
+    lease_s: float = LEASE_S,
+    slots: int = SLOTS,
+) -> Place:
+    """Create a tenant's tables, and remember where they are.
+
+    Args:
+        settings: Settings from the environment.
+        database: URL of a database without a password; empty for ``AGENTX_FLEET_DATABASE``, or else a file in
+            the state directory.
+        remote: Pattern of the remotes' URLs, with ``{workspace}``.
+        tenant: The tenant.
+        lease_s: Seconds without a sign of life after which others take a worker's submissions.
+        slots: Maximum number of runs at once on each worker.
+
+    Raises:
+        UsageError: An argument cannot be used, or holds a password.
+        QueueFailed: The database cannot be reached.
+        StoreUnusable: The file cannot be written.
+    """
+    if not _TENANT.fullmatch(tenant):
+        raise UsageError(
+            f"{tenant[:80]!r} cannot be the name of a tenant; use a to z, digits and underscores."
+        )
+    for what, url in (("database", database), ("remote", remote)):
+        if _password(url):
+            raise UsageError(
+                f"The URL of the {what} has a password, which every process here can read in an "
+                "argument. Give the database's in AGENTX_FLEET_DATABASE or ~/.pgpass, and a remote's to "
+                "Git's credential helper or ssh."
+            )
+    if WORKSPACE not in remote:
+        raise UsageError(
+            f"The pattern {remote[:200]!r} of the remotes lacks {WORKSPACE}; for example "
+            f"/srv/fleet/{WORKSPACE}.git."
+        )
+    here = "://" not in remote and not re.match(r"[^/]+:", remote)
+    place = Place(
+        tenant=tenant,
+        database=database or ("" if settings.fleet_database else f"sqlite:///{_file(settings, tenant)}"),
+        remote=str(Path(remote).absolute()) if here else remote,
+        lease_s=lease_s,
+        slots=slots,
+    )
+    with opened(_complete(place, settings)) as queue:
+        queue.create(slots)
+    Store(settings.state_dir).write(_name(tenant), msgspec.json.encode(place))
+    return _complete(place, settings)
+
+
+def load(settings: Settings, tenant: str = DEFAULT_TENANT) -> Place:
+    """Return where a tenant's fleet is.
+
+    Raises:
+        UsageError: There is none.
+        StoreUnusable: The file is unsafe or damaged.
+    """
+    content = Store(settings.state_dir).read(_name(tenant)) if _TENANT.fullmatch(tenant) else None
+    if content is None:
+        raise UsageError(
+            f"There is no fleet for the tenant {tenant[:80]!r} here. `agentx fleet init --remote "
+            "/srv/fleet/{workspace}.git` creates one on this machine."
+        )
+    try:
+        return _complete(msgspec.json.decode(content, type=Place), settings)
+    except msgspec.MsgspecError as error:
+        raise UsageError("The fleet's settings are damaged; run `agentx fleet init` again.") from error
+
+
+def opened(place: Place):  # type: ignore[no-untyped-def]  # noqa: ANN201 - a context manager
+    """Open the queue of a fleet.
+
+    Raises:
+        QueueFailed: The database cannot be reached.
+    """
+    return SharedQueue.opened(place.database, place.schema)
+
+
+def _complete(place: Place, settings: Settings) -> Place:
+    return msgspec.structs.replace(place, database=settings.fleet_database or place.database)
+
+
+def _file(settings: Settings, tenant: str) -> Path:
+    folder = nofollow.canonical(settings.state_dir)
+    nofollow.make_directory(folder, parents=True)
+    return folder / f"fleet-{tenant}.sqlite"
+
+
+def _name(tenant: str) -> str:
+    return f"fleet-{tenant}.json"
+
+
+def _password(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).password) or "password=" in url
+    except ValueError:
+        return False

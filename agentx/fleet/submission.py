@@ -1,0 +1,133 @@
+"""A submission: a run in a workspace that was asked for, signed by the user who asks.
+
+It carries two signed records: one of trust in the workspace's executable settings, and one of the submission
+itself. So whoever can write the database can start nothing, and can change no word of what is started.
+"""
+
+import re
+import uuid
+
+import msgspec
+
+from agentx.fleet.place import Place, check_name
+from agentx.scheduling.shared_queue import SharedQueue
+from agentx.storage.errors import UsageError
+from agentx.storage.git.exchange.remotes import PushRefused, Remote
+from agentx.storage.secrets.redaction import clean
+from agentx.transfer.push_pull import RemoteAhead, pull, push
+from agentx.trust.digests import digest
+from agentx.trust.trusted_items import in_state
+from agentx.workspace import Workspace
+
+REMOTE = "fleet"
+"""Name of the fleet's remote in the submitter's workspace."""
+
+DAYS = 7.0
+PRIORITY = 100
+_TRIES = 5
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that was asked for.
+
+    Attributes:
+        id: Its id; the run's idempotency key in the history.
+        tenant: The tenant.
+        workspace: Name of the workspace.
+        message: The user's message, redacted.
+        agent: The agent's role.
+        user: Name of the user; empty for plain ``user``.
+        records: Signed records, one a line: of trust, and of this submission.
+    """
+
+    id: str
+    tenant: str
+    workspace: str
+    message: str
+    agent: str = "main"
+    user: str = ""
+    records: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The hash of everything but the records, which the record of the run names."""
+        return digest(["run", *(getattr(self, name) for name in self.__struct_fields__ if name != "records")])
+
+
+def submit(  # noqa: PLR0913 - each is a part of a submission
+    ws: Workspace,
+    place: Place,
+    queue: SharedQueue,
+    message: str,
+    *,
+    workspace: str = "",
+    agent: str = "main",
+    priority: int = PRIORITY,
+    days: float = DAYS,
+    submission: str = "",
+) -> Submission:
+    """Push a workspace to its remote, and add a run to the queue.
+
+    Args:
+        ws: The workspace; the remote's events are pulled first if it has more.
+        place: Where the fleet is.
+        queue: Its queue.
+        message: The user's message.
+        workspace: Name of the workspace in the fleet; by default that of its directory.
+        agent: The agent's role.
+        priority: Lower numbers run first within the workspace; from 1.
+        days: How long the signed records are valid.
+        submission: Id; a second submission with the same id is not run again. A new one by default.
+
+    Raises:
+        UsageError: The message is empty, or the name or the id cannot be used.
+        Restricted: The workspace is not trusted here.
+        HistoriesDiverged: The workspace and its remote both have events that the other lacks.
+        RemoteFailed: The remote cannot be reached.
+        QueueFailed: The database cannot be reached.
+    """
+    name = workspace or ws.root.name
+    check_name(name)
+    submission = submission or uuid.uuid4().hex
+    if not message.strip():
+        raise UsageError("The message is empty.")
+    if not _ID.fullmatch(submission):
+        raise UsageError(f"{submission[:80]!r} cannot be an id; use 8 to 64 letters, digits and dashes.")
+    ws.engine.trust.require("trust", "a worker would run what you do not trust")
+    bring_up(ws, place.remote_of(name))
+    made = Submission(
+        id=submission,
+        tenant=place.tenant,
+        workspace=name,
+        message=clean(message),
+        agent=agent,
+        user=ws.settings.user,
+    )
+    record, _ = ws.engine.trust.decide()
+    trusted = [item for item in in_state(ws.state) if record is not None and item.digest in record.items]
+    trust = ws.engine.trust.issue(days, trusted)
+    run = ws.engine.trust.issue_run(days, made.digest)
+    made = msgspec.structs.replace(made, records=f"{trust}\n{run}\n")
+    queue.enqueue(made.id, name, msgspec.json.encode(made).decode(), priority)
+    return made
+
+
+def bring_up(ws: Workspace, url: str) -> None:
+    """Make the remote hold this workspace's history, pulling first where it has more.
+
+    Raises:
+        HistoriesDiverged: Both have events that the other lacks.
+        RemoteFailed: It cannot be reached, or other pushes come first again and again.
+    """
+    Remote.create(url)
+    for left in reversed(range(_TRIES)):
+        try:
+            push(ws.engine, REMOTE, url)
+        except RemoteAhead:
+            pull(ws.engine, REMOTE, url)
+        except PushRefused:
+            if not left:
+                raise
+            continue
+        return

@@ -1,0 +1,265 @@
+"""A worker of a fleet: takes submissions from the queue and carries each out in a process of its own.
+
+It shows signs of life to the database. A worker without one for a lease loses its submissions to the others;
+if it still lives and only was cut off or frozen, its events cannot enter a history that has moved on.
+"""
+
+import multiprocessing
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
+from agentx.fleet.local_copy import Home
+from agentx.fleet.place import Place
+from agentx.fleet.submission import Submission
+from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
+from agentx.settings import Settings
+from agentx.storage.errors import UsageError
+from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_file
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
+
+BEATS_PER_LEASE = 4
+LOOK_S = 0.25
+END_S = 30.0
+"""Seconds that an interrupted run has to record its end and to push."""
+
+_LOST = 3
+"""How often the process of a run may die without a result before its submission counts as failed."""
+
+_PRELOADED = (
+    "agentx.fleet.carrying_out",
+    "markdown_it",
+    "numpy",
+    "snowballstemmer",
+    "tiktoken",
+    "tiktoken_ext.openai_public",
+)
+"""What every run imports: loaded once, before the processes of the runs are forked."""
+
+OnResult = Callable[[Submission, Result], None]
+
+
+class Worker:
+    """Carries out what is in the queue.
+
+    Args:
+        place: Where the fleet is.
+        queue: Its queue.
+        home: Directory of the worker's copies; no other worker uses it.
+        settings: Settings from the environment.
+        on_result: Called with each submission and its result, in some thread.
+        on_fault: Called with a sentence when the database or a sweep fails; work goes on.
+        grace_s: How long runs may continue after :meth:`stop`, in seconds.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        queue: SharedQueue,
+        home: Path,
+        settings: Settings,
+        *,
+        on_result: OnResult = lambda *_: None,
+        on_fault: Callable[[str], None] = lambda _: None,
+        grace_s: float = 60.0,
+    ) -> None:
+        self._place, self._queue, self._settings = place, queue, settings
+        self._home = Home(nofollow.canonical(home))
+        self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
+        self.name = self._named()
+        self._stop, self._left = threading.Event(), threading.Event()
+        self._lock = threading.Lock()
+        self._running: set[BaseProcess] = set()
+        self._processes = multiprocessing.get_context("forkserver")
+        self._processes.set_forkserver_preload(list(_PRELOADED))
+
+    def stop(self) -> None:
+        """Start nothing more and let current runs finish; a second call interrupts them."""
+        if self._stop.is_set():
+            self._grace_s = 0.0
+        self._stop.set()
+
+    def run(self, *, once: bool = False) -> None:
+        """Work until :meth:`stop`, or until it is drained.
+
+        Args:
+            once: Also return once the queue is empty.
+
+        Raises:
+            UsageError: Another worker uses its directory.
+            QueueFailed: The database cannot be reached at the start.
+        """
+        lock = FileLock(self._home.root / "worker.lock", timeout_s=0)
+        try:
+            with lock.hold():
+                self._work(once=once)
+        except WorkspaceBusy as error:
+            if lock.held:
+                raise
+            raise UsageError(
+                f"Another worker uses {self._home.root}; give each its own directory (--home DIR)."
+            ) from error
+
+    def _work(self, *, once: bool) -> None:
+        self._queue.leave(self.name)  # an earlier worker of this name may have been asked to end
+        self._queue.beat(self.name, self._place.slots, 0)
+        pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
+        sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
+        with self._queue.working(self.name, self._carry):
+            pulse.start()
+            sweeper.start()
+            while not self._stop.wait(LOOK_S):
+                if once and self._is_idle():
+                    self._stop.set()
+            self._end_running()
+        self._left.set()
+        for thread in (pulse, sweeper):
+            thread.join()
+        self._deliver()
+        with suppress(QueueFailed):  # then the lease says it
+            self._queue.leave(self.name)
+
+    # --- one submission -------------------------------------------------------------------------------------
+
+    def _carry(self, payload: str) -> str:
+        """Carry out a submission; return its :class:`Result` as JSON.
+
+        Raises:
+            KeyboardInterrupt: The worker ends; the submission stays in the queue.
+        """
+        try:
+            submission = msgspec.json.decode(payload, type=Submission)
+            url = self._place.remote_of(submission.workspace)
+        except (msgspec.MsgspecError, UsageError) as error:
+            return _json(Result(status="REFUSED", reason=str(error)))
+        if submission.tenant != self._place.tenant:
+            return _json(Result(status="REFUSED", reason=f"it is for the tenant {submission.tenant!r}"))
+        lost = 0
+        while True:
+            if self._stop.is_set():
+                raise KeyboardInterrupt
+            found = self._in_process(in_process, self._home.root, url, submission, self._settings)
+            result = msgspec.json.decode(found[-1], type=Result) if found else None
+            if result is not None and result.status != "AGAIN":
+                break
+            lost += result is None
+            if lost >= _LOST:
+                result = Result(status="FAILED", reason="the process of the run died without a result")
+                break
+        self._on_result(submission, result)
+        return _json(result)
+
+    def _in_process(self, target: Callable[..., None], *arguments: Any) -> list[Any]:
+        """Call a function in a process of its own; return what it sent before it ended."""
+        receiver, sender = self._processes.Pipe(duplex=False)
+        process = self._processes.Process(target=target, args=(*arguments, sender))
+        with self._lock:
+            process.start()
+            self._running.add(process)
+        sender.close()
+        found = []
+        try:
+            while True:
+                found.append(receiver.recv())
+        except EOFError:
+            return found
+        finally:
+            process.join()
+            receiver.close()
+            with self._lock:
+                self._running.discard(process)
+
+    # --- beside the work ------------------------------------------------------------------------------------
+
+    def _beat(self) -> None:
+        """Show signs of life, and take over what dead workers had, until the end."""
+        fault = ""
+        while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
+            try:
+                if self._queue.beat(self.name, self._place.slots, len(self._running)):
+                    self._stop.set()
+                self._queue.take_over(self._place.lease_s)
+                fault = ""
+            except QueueFailed as error:
+                if str(error) != fault:
+                    self._on_fault(str(error))
+                fault = str(error)
+
+    def _sweep(self) -> None:
+        """Push what was set aside, now and then, until the end."""
+        while True:
+            self._deliver()
+            if self._left.wait(min(10.0, self._place.lease_s / BEATS_PER_LEASE)):
+                return
+
+    def _deliver(self) -> None:
+        if not self._home.waiting() and not self._home.unfinished():
+            return
+        for folder, ref, workspace, submission, commit, pushed in self._in_process(
+            sweep_in_process, self._home.root, self._settings
+        ):
+            try:
+                if ref:
+                    self._queue.report(
+                        SetAside(
+                            ref=ref,
+                            workspace=workspace,
+                            submission=submission,
+                            commit=commit,
+                            worker=self.name,
+                            pushed=pushed,
+                        )
+                    )
+            except QueueFailed as error:
+                self._on_fault(str(error))
+            else:
+                if pushed:
+                    nofollow.remove_tree(folder, ignore_errors=True)
+
+    def _is_idle(self) -> bool:
+        try:
+            counts = self._queue.counts()
+        except QueueFailed:
+            return False
+        return not any(counts.get(one) for one in ("ENQUEUED", "PENDING", "DELAYED"))
+
+    def _end_running(self) -> None:
+        """Wait for the current runs, then interrupt them, then kill those that still run."""
+        began = time.monotonic()
+        while self._alive() and time.monotonic() < began + self._grace_s:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.terminate()
+        ended = time.monotonic() + END_S
+        while self._alive() and time.monotonic() < ended:
+            time.sleep(LOOK_S)
+        for process in self._alive():
+            process.kill()
+
+    def _alive(self) -> list[BaseProcess]:
+        with self._lock:
+            return list(self._running)
+
+    def _named(self) -> str:
+        """Return the worker's name, which its directory keeps."""
+        path = self._home.root / "name"
+        with suppress(OSError):
+            if name := nofollow.read_text(path).strip():
+                return name
+        name = f"{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}"
+        write_file(path, name.encode(), 0o600)
+        return name
+
+
+def _json(result: Result) -> str:
+    return msgspec.json.encode(result).decode()

@@ -1,0 +1,126 @@
+"""A fleet: each submission is run once, in a linear history, whichever worker dies, freezes or is cut off."""
+
+import signal
+import time
+
+import pytest
+
+from tests.agentx.fleet.fleets import LEASE_S, wait_for
+
+
+def test_submissions_of_several_workspaces_are_run_once_each_by_two_workers(fleet):
+    ids = {name: fleet.submit(name, "Do this.", "Do that.") for name in ("one", "two")}
+    for name in ("a", "b"):
+        fleet.worker(name).start()
+    found = wait_for(fleet.all_ended)
+    assert found.statuses == {"COMPLETED": 4}
+    assert found.stranded == []
+    for name, submitted in ids.items():
+        assert fleet.runs(name) == dict.fromkeys(submitted, (1, "COMPLETED"))
+
+
+@pytest.mark.parametrize("where", ["before-clone", "model", "before-push", "after-push"])
+def test_a_worker_that_is_killed_anywhere_loses_its_run_to_another_and_the_run_is_done_once(fleet, where):
+    first, second = fleet.worker("a"), fleet.worker("b")
+    first.holds(where)
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start()
+    first.reached(where)
+    first.slay()
+    second.start()
+    found = wait_for(fleet.all_ended)
+    assert found.statuses == {"COMPLETED": 1}
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert found.runs[0].worker == name_of(second)
+
+
+@pytest.mark.parametrize("where", ["model", "before-push"])
+def test_a_killed_worker_that_comes_back_first_goes_on_with_its_run(fleet, where):
+    worker = fleet.worker("a")
+    worker.holds(where)
+    [submitted] = fleet.submit("task", "Do this.")
+    worker.start()
+    worker.reached(where)
+    worker.slay()
+    worker.lets_go(where)
+    worker.start("--once")
+    assert worker.process.wait() == 0
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert fleet.side_refs("task") == []
+
+
+@pytest.mark.parametrize("where", ["model", "before-push"])
+def test_a_frozen_worker_cannot_overwrite_what_another_did_and_its_events_are_set_aside_and_reported(
+    fleet, where
+):
+    first, second = fleet.worker("a"), fleet.worker("b")
+    first.holds(where)
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start()
+    first.reached(where)
+    first.signal(signal.SIGSTOP)
+    second.start()
+    wait_for(fleet.all_ended)
+    before = fleet.runs("task")
+    first.lets_go(where)
+    first.signal(signal.SIGCONT)
+    [aside] = wait_for(lambda: [one for one in fleet.status().stranded if one.pushed])
+    assert fleet.runs("task") == before == {submitted: (1, "COMPLETED")}
+    assert fleet.side_refs("task") == [aside.ref]
+    assert aside.workspace == "task"
+    assert aside.submission == submitted
+    assert aside.worker == name_of(first)
+
+
+def test_a_killed_worker_whose_run_another_did_sets_its_events_aside_when_it_comes_back(fleet):
+    first, second = fleet.worker("a"), fleet.worker("b")
+    first.holds("before-push")
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start()
+    first.reached("before-push")
+    first.slay()
+    second.start()
+    wait_for(fleet.all_ended)
+    first.lets_go("before-push")
+    first.start()
+    [aside] = wait_for(lambda: [one for one in fleet.status().stranded if one.pushed])
+    assert fleet.side_refs("task") == [aside.ref]
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+
+
+def test_a_remote_that_is_away_for_a_while_is_waited_for(fleet):
+    worker = fleet.worker("a")
+    worker.holds("before-push")
+    [submitted] = fleet.submit("task", "Do this.")
+    worker.start()
+    worker.reached("before-push")
+    worker.holds("cut")
+    remotes = fleet.root / "remotes"
+    remotes.rename(fleet.root / "away")
+    worker.lets_go("before-push")
+    with pytest.raises(TimeoutError):
+        wait_for(fleet.all_ended, 2 * LEASE_S)
+    (fleet.root / "away").rename(remotes)
+    worker.lets_go("cut")
+    found = wait_for(fleet.all_ended)
+    assert found.statuses == {"COMPLETED": 1}
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+
+
+def test_a_database_that_is_restarted_in_the_middle_loses_nothing(fleet, postgres):
+    worker = fleet.worker("a")
+    worker.holds("model")
+    submitted = fleet.submit("task", "Do this.", "Do that.")
+    worker.start()
+    worker.reached("model")
+    postgres.stop()
+    worker.lets_go("model")
+    time.sleep(2 * LEASE_S)
+    postgres.start()
+    wait_for(lambda: fleet.status().ended == 2)
+    assert fleet.status().statuses == {"COMPLETED": 2}
+    assert fleet.runs("task") == dict.fromkeys(submitted, (1, "COMPLETED"))
+
+
+def name_of(worker):
+    return (worker.home / "name").read_text()

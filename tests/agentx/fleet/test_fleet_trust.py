@@ -1,0 +1,188 @@
+"""A worker runs nothing without the submitter's signature, and no secret reaches an argument, a log or a row."""
+
+import subprocess
+
+import msgspec
+import pytest
+
+from agentx import Workspace
+from agentx.fleet import place as places
+from agentx.fleet.submission import Submission, submit
+from agentx.fleet.worker import Worker
+from agentx.scheduling.shared_queue import QueueFailed
+from agentx.settings import read_settings
+from agentx.storage.errors import UsageError
+from agentx.trust.trust import Restricted
+from tests.agentx.fleet.fleets import LEASE_S
+
+
+@pytest.fixture
+def results(fleet):
+    """Carry out what is in the queue; the status and the reason of each."""
+
+    def results():
+        one = fleet.worker("a").start("--once")
+        assert one.process.wait() == 0
+        return [(run.status, run.reason) for run in fleet.status().runs]
+
+    return results
+
+
+def queued(fleet, **changes):
+    """Put a changed copy of a signed submission into the queue, as somebody who can write the database could."""
+    root = fleet.root / "mine" / "task"
+    with Workspace.create(root, settings=fleet.settings) as ws, places.opened(fleet.place) as queue:
+        kept = []
+        made = submit(
+            ws, fleet.place, type("Seen", (), {"enqueue": lambda *row: kept.append(row)})(), "Do this."
+        )
+        forged = msgspec.structs.replace(made, **changes)
+        queue.enqueue(forged.id, "task", msgspec.json.encode(forged).decode(), 100)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"message": "Delete everything."}, "another run"),
+        ({"agent": "root"}, "another run"),
+        ({"id": "another-one"}, "another run"),
+        ({"records": ""}, "grants no run"),
+    ],
+)
+def test_a_submission_that_was_changed_or_is_not_signed_is_refused_and_leaves_no_trace(
+    fleet, results, changes, why
+):
+    queued(fleet, **changes)
+    [(status, reason)] = results()
+    assert status == "REFUSED"
+    assert why in reason
+    assert fleet.runs("task") == {}
+
+
+def test_a_submission_of_a_user_whose_key_the_worker_does_not_accept_is_refused(fleet, results):
+    fleet.key = ""
+    fleet.submit("task", "Do this.")
+    [(status, reason)] = results()
+    assert status == "REFUSED"
+    assert "a key that is not accepted here" in reason
+
+
+def test_settings_that_changed_since_the_submission_run_nothing(fleet, results):
+    fleet.submit("task", "Do this.")
+    with Workspace.open(fleet.root / "mine" / "task", settings=fleet.settings) as ws:
+        ws.configure("checks.tests.command", "touch evil")
+        ws.push("fleet")
+    [(status, reason)] = results()
+    assert status == "REFUSED"
+    assert "settings other than those in agentx.toml" in reason
+
+
+def test_a_workspace_that_is_not_trusted_and_a_program_of_a_run_cannot_submit(fleet, tmp_path):
+    root = fleet.root / "mine" / "task"
+    fleet.submit("task", "Do this.")
+    subprocess.run([fleet.git, "clone", "-q", str(root), str(tmp_path / "clone")], check=True)
+    with (
+        Workspace.open(tmp_path / "clone", settings=fleet.settings) as ws,
+        places.opened(fleet.place) as queue,
+        pytest.raises(Restricted),
+    ):
+        submit(ws, fleet.place, queue, "Do this.")
+
+
+def test_a_pickled_row_is_refused_and_runs_no_code(fleet, results, tmp_path):
+    import base64
+    import pickle
+
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "evil"), "w"))
+
+    [submitted] = fleet.submit("task", "Do this.")
+    with places.opened(fleet.place) as queue:
+        queue._execute(
+            f"UPDATE {queue._prefix}workflow_status SET serialization = 'py_pickle' WHERE workflow_uuid = :id",
+            id=submitted,
+        )
+        queue._execute(
+            f"UPDATE {queue._prefix}workflow_input SET inputs = :evil WHERE workflow_uuid = :id",
+            id=submitted,
+            evil=base64.b64encode(pickle.dumps(Evil())).decode(),
+        )
+    results()
+    assert not (tmp_path / "evil").exists()
+    assert fleet.runs("task") == {}
+
+
+def test_a_password_in_an_argument_is_refused_and_one_in_the_environment_is_not_shown(fleet, tmp_path):
+    pattern = str(tmp_path / "{workspace}.git")
+    with pytest.raises(UsageError, match="AGENTX_FLEET_DATABASE"):
+        places.initialise(fleet.settings, "postgresql://me:hidden@127.0.0.1/db", pattern)
+    with pytest.raises(UsageError, match="has a password"):
+        places.initialise(fleet.settings, "", "https://me:hidden@example.org/{workspace}.git")
+    own = read_settings(
+        {
+            "AGENTX_STATE_DIR": str(tmp_path / "o"),
+            "AGENTX_FLEET_DATABASE": "postgresql://me:hidden@127.0.0.1:1/db",
+        }
+    )
+    with pytest.raises(QueueFailed) as failed:
+        places.initialise(own, "", pattern)
+    assert "hidden" not in str(failed.value)
+    assert "AGENTX_FLEET_DATABASE" not in own.environ
+    for file in tmp_path.rglob("fleet-*.json"):
+        assert "hidden" not in file.read_text()
+
+
+def test_secrets_in_a_message_are_redacted_before_it_is_queued(fleet):
+    secret = "ghp_" + "A1b2C3d4E5" * 3 + "f6G7h8"
+    fleet.submit("task", f"Use {secret} to log in.")
+    with places.opened(fleet.place) as queue:
+        [[rows]] = queue._rows(f"SELECT inputs FROM {queue._prefix}workflow_input")
+    assert "[redacted: github token]" in rows
+    assert secret not in rows
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", ".git", "a.lock", "x" * 101, "a..b"])
+def test_names_that_would_leave_the_tenants_remotes_are_refused(fleet, name):
+    with pytest.raises(UsageError):
+        fleet.place.remote_of(name)
+
+
+def test_two_workers_do_not_share_a_directory_and_a_drained_one_leaves_the_queue_as_it_is(fleet):
+    one = fleet.worker("a").start()
+    while not fleet.status().workers:
+        pass
+    with places.opened(fleet.place) as queue:
+        with pytest.raises(UsageError, match="Another worker uses"):
+            Worker(fleet.place, queue, one.home, fleet.settings).run(once=True)
+        [name] = queue.drain()
+    assert one.process.wait(30 * LEASE_S) == 0
+    one.process = None
+    fleet.submit("task", "Do this.")
+    found = fleet.status()
+    assert name
+    assert found.workers == []
+    assert found.queued == 1
+
+
+def test_a_worker_that_is_told_to_end_interrupts_its_run_and_another_goes_on_with_it(fleet):
+    first, second = fleet.worker("a"), fleet.worker("b")
+    first.holds("model")
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start("--grace", "0")
+    first.reached("model")
+    assert first.end() == 0
+    assert fleet.runs("task") == {submitted: (1, "INTERRUPTED")}
+    second.start("--once")
+    assert second.process.wait() == 0
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+
+
+def test_a_submission_with_an_id_that_is_known_is_run_once(fleet, results):
+    root = fleet.root / "mine" / "task"
+    with Workspace.create(root, settings=fleet.settings) as ws, places.opened(fleet.place) as queue:
+        made = [submit(ws, fleet.place, queue, "Do this.", submission="the-same-one") for _ in range(2)]
+    assert isinstance(made[0], Submission)
+    assert results() == [("COMPLETED", "")]
+    assert fleet.runs("task") == {"the-same-one": (1, "COMPLETED")}
