@@ -1,11 +1,17 @@
 """A fleet: each submission is run once, in a linear history, whichever worker dies, freezes or is cut off."""
 
+import os
 import signal
 import time
 
 import pytest
 
 from tests.agentx.fleet.fleets import LEASE_S, wait_for
+
+slow = pytest.mark.skipif(
+    not os.environ.get("FLEET_POSTGRES"), reason="waits for a lease: make fleet-test runs it"
+)
+"""Faults of which a like one is among those that always run."""
 
 
 def test_submissions_of_several_workspaces_are_run_once_each_by_two_workers(fleet):
@@ -19,7 +25,15 @@ def test_submissions_of_several_workspaces_are_run_once_each_by_two_workers(flee
         assert fleet.runs(name) == dict.fromkeys(submitted, (1, "COMPLETED"))
 
 
-@pytest.mark.parametrize("where", ["before-clone", "model", "before-push", "after-push"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("before-clone", marks=slow),
+        pytest.param("model", marks=slow),
+        pytest.param("before-push", marks=slow),
+        "after-push",
+    ],
+)
 def test_a_worker_that_is_killed_anywhere_loses_its_run_to_another_and_the_run_is_done_once(fleet, where):
     first, second = fleet.worker("a"), fleet.worker("b")
     first.holds(where)
@@ -34,7 +48,7 @@ def test_a_worker_that_is_killed_anywhere_loses_its_run_to_another_and_the_run_i
     assert found.runs[0].worker == name_of(second)
 
 
-@pytest.mark.parametrize("where", ["model", "before-push"])
+@pytest.mark.parametrize("where", [pytest.param("model", marks=slow), "before-push"])
 def test_a_killed_worker_that_comes_back_first_goes_on_with_its_run(fleet, where):
     worker = fleet.worker("a")
     worker.holds(where)
@@ -49,7 +63,7 @@ def test_a_killed_worker_that_comes_back_first_goes_on_with_its_run(fleet, where
     assert fleet.side_refs("task") == []
 
 
-@pytest.mark.parametrize("where", ["model", "before-push"])
+@pytest.mark.parametrize("where", [pytest.param("model", marks=slow), "before-push"])
 def test_a_frozen_worker_cannot_overwrite_what_another_did_and_its_events_are_set_aside_and_reported(
     fleet, where
 ):
@@ -72,6 +86,7 @@ def test_a_frozen_worker_cannot_overwrite_what_another_did_and_its_events_are_se
     assert aside.worker == name_of(first)
 
 
+@slow
 def test_a_killed_worker_whose_run_another_did_sets_its_events_aside_when_it_comes_back(fleet):
     first, second = fleet.worker("a"), fleet.worker("b")
     first.holds("before-push")
@@ -88,6 +103,7 @@ def test_a_killed_worker_whose_run_another_did_sets_its_events_aside_when_it_com
     assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
 
 
+@slow
 def test_a_remote_that_is_away_for_a_while_is_waited_for(fleet):
     worker = fleet.worker("a")
     worker.holds("before-push")
