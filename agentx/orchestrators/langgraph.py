@@ -387,7 +387,7 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         if self._kinds is not None and kind not in self._kinds:
             raise CheckpointUnreadable(
                 f"A checkpoint holds a value as {str(kind)[:40]!r}, which AgentX does not write: it is "
-                "forged, or was written with `serde`. Pass the same `serde`, or go on from an earlier checkpoint."
+                "forged, or was written with `serde`. Pass the same `serde`, or go on from an earlier one."
             )
         return self.serde.loads_typed((kind, data))
 
