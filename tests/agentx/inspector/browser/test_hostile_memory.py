@@ -139,11 +139,12 @@ def test_things_with_names_that_mean_something_elsewhere_are_opened(watch, envir
     looking.faults = [one for one in looking.faults if not re.search(r"status of (400|404)", one)]
 
 
-def test_pipelines_with_forged_definitions_are_text(watch, environ, forged):
+def test_a_pipeline_with_a_forged_definition_is_text_and_hides_no_other(watch, environ, forged):
     looking = watch(address(environ, forged))
     page = looking.page
     page.evaluate("w => { location.hash = `#/${w}/pipelines` }", looking.w)
-    page.wait_for_selector("#main select, #main .error")
-    page.wait_for_function("() => !document.querySelector('#main .skeleton')")
+    page.wait_for_selector("#main .error")
+    assert page.locator("#main h1").count() == 1
+    assert page.locator("#main select option").count() == len(TEXTS)
     assert unsafe(page) == []
     looking.faults = [one for one in looking.faults if not re.search(r"status of (400|404)", one)]
