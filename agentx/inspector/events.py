@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -293,6 +293,7 @@ def _files(ws: Workspace, event: Event) -> Iterator[dict[str, Any]]:
             yield _file(found, large=size > left)
             left -= size
         else:
+            what: Literal["added", "changed", "deleted"]
             what = "deleted" if not made.after else "changed" if made.before else "added"
             yield _file(FileDiff(what=what, path=made.path), large=True)
 
