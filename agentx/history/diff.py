@@ -148,14 +148,25 @@ def names_changed(files: ArtifactsBetween) -> Iterator[tuple[str, str]]:
             yield old, new
 
 
-def changed_file(engine: Engine, made: FileChange) -> FileDiff:
-    """Return the difference that one recorded change made to its file, with the changed lines."""
+def changed_file(engine: Engine, made: FileChange, most_bytes: int) -> FileDiff:
+    """Return the difference that one recorded change made to its file, with the changed lines.
+
+    Contents that are longer together than ``most_bytes`` are not compared: their sizes alone are told.
+    """
     before = msgspec.structs.replace(made, after=made.before) if made.before else None
-    return _compare_file(engine, made.path, made.path, before, made if made.after else None, patches=True)
+    after = made if made.after else None
+    return _compare_file(engine, made.path, made.path, before, after, patches=True, most_bytes=most_bytes)
 
 
 def _compare_file(
-    engine: Engine, old: str, new: str, before: FileChange | None, after: FileChange | None, *, patches: bool
+    engine: Engine,
+    old: str,
+    new: str,
+    before: FileChange | None,
+    after: FileChange | None,
+    *,
+    patches: bool,
+    most_bytes: int | None = None,
 ) -> FileDiff:
     what: Literal["added", "changed", "moved", "deleted"] = "changed"
     if before is None or after is None:
@@ -164,7 +175,12 @@ def _compare_file(
         what = "moved"
     try:
         contents = [engine.git.repo.read_blob(one.after) if one else None for one in (before, after)]
-        made, missing = patch.compare(contents[0], contents[1], old, new), False
+        size = sum(len(content or b"") for content in contents)
+        large = most_bytes is not None and size > most_bytes
+        made, missing = (
+            patch.FilePatch() if large else patch.compare(contents[0], contents[1], old, new),
+            False,
+        )
     except ObjectDamaged:
         contents, made, missing = [None, None], patch.FilePatch(), True
     return FileDiff(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,8 +35,8 @@ MOST_FILES = 50
 MOST_MARKS = 200
 """Maximum number of moments for the slider."""
 
-_DIFF_BYTES = 1 << 20
-"""A larger content is not compared."""
+_FILE_BYTES, _DIFF_BYTES = 1 << 20, 2 << 20
+"""A larger content is not compared, nor more than the second of one event, whatever sizes the event says."""
 
 Test = Callable[[Event], bool]
 
@@ -197,11 +197,7 @@ def detail(ws: Workspace, asked: Asked) -> dict[str, Any]:
         ],
         "effects": list(_effects(ws, event, caused, state)),
         "items": list(_items(event, state)),
-        "files": [
-            _file(changed_file(engine, made))
-            for made in changes_of(event)[:MOST_FILES]
-            if made.size_bytes <= _DIFF_BYTES
-        ],
+        "files": list(_files(ws, event)),
         "commit": _commit(ws, commit) if commit else None,
     }
 
@@ -287,8 +283,24 @@ def _items(event: Event, state: State) -> Iterator[dict[str, Any]]:
         yield {"id": name, "kind": kind, "text": text, "what": how}
 
 
-def _file(made: FileDiff) -> dict[str, Any]:
+def _files(ws: Workspace, event: Event) -> Iterator[dict[str, Any]]:
+    """Yield the first files that an event changed, with their changed lines as far as they are compared."""
+    left = _DIFF_BYTES
+    for made in changes_of(event)[:MOST_FILES]:
+        if made.size_bytes <= _FILE_BYTES and left > 0:
+            found = changed_file(ws.engine, made, left)
+            size = found.old_bytes + found.new_bytes
+            yield _file(found, large=size > left)
+            left -= size
+        else:
+            what: Literal["added", "changed", "deleted"]
+            what = "deleted" if not made.after else "changed" if made.before else "added"
+            yield _file(FileDiff(what=what, path=made.path), large=True)
+
+
+def _file(made: FileDiff, *, large: bool) -> dict[str, Any]:
     return {
+        "large": large,
         "path": made.path,
         "change": made.what,
         "added": made.added,

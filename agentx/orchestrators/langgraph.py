@@ -23,9 +23,10 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from agentx.orchestrators.langgraph_facts import GraphFacts, gate
-from agentx.orchestrators.langgraph_values import Trees, reference
+from agentx.orchestrators.langgraph_values import MOST_EXPANDED, Trees, reference
 from agentx.orchestrators.threads import (
     ChannelValue,
+    CheckpointUnreadable,
     KeptCheckpoint,
     KeptItem,
     KeptNamespace,
@@ -79,6 +80,9 @@ LISTS_KEPT = 100
 
 EMBED_S = 60.0
 """Longest time that texts of the store are embedded at once."""
+
+_KINDS = ("null", "bytes", "bytearray", "msgpack")
+"""What LangGraph's serializer makes. It reads ``json`` too, which may name any class of LangChain."""
 
 _Allowed = Iterable[type | tuple[str, str]]
 
@@ -161,7 +165,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         self._ws = workspace
         self._threads = KeptThreads(workspace.engine)
         self._pieces: Mapping[str, Any] = {}
-        self._trees = Trees(lambda name: name in self._pieces)
+        self._kinds = _KINDS if serde is None else None
+        most = MOST_EXPANDED if workspace.restricted else 0
+        self._trees = Trees(lambda name: name in self._pieces, most=most)
         self._latest: OrderedDict[tuple[str, str, str], tuple[str, _List]] = OrderedDict()
         self._packing = threading.Lock()
 
@@ -377,7 +383,13 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         )
 
     def _value(self, tree: Any, pieces: Mapping[str, msgspec.Raw]) -> Any:
-        return self.serde.loads_typed(self._trees.serialized(tree, pieces))
+        kind, data = self._trees.serialized(tree, pieces)
+        if self._kinds is not None and kind not in self._kinds:
+            raise CheckpointUnreadable(
+                f"A checkpoint holds a value as {str(kind)[:40]!r}, which AgentX does not write: it is "
+                "forged, or was written with `serde`. Pass the same `serde`, or go on from an earlier one."
+            )
+        return self.serde.loads_typed((kind, data))
 
     def get_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -390,7 +402,9 @@ class AgentXSaver(BaseCheckpointSaver[str]):
         found = self._threads.read(lambda threads: _find(threads, place))
         results: dict[str, DeltaChannelHistory] = {name: {"writes": []} for name in channels}
         remaining, parent = set(channels), found.kept.parent if found else ""
-        while parent and remaining:
+        seen = set[str]()
+        while parent and remaining and parent not in seen:
+            seen.add(parent)
             at = place._replace(checkpoint=parent)
             found = self._threads.read_known(partial(_find, place=at, hidden=True))
             if found is None:

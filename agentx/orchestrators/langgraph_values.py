@@ -27,6 +27,12 @@ PIECE_CHARACTERS = 200
 PIECE_BYTES = 120
 """An extension type with longer JSON is a piece of its own."""
 
+MOST_EXPANDED = 64 << 20
+"""About as many bytes may become of one value in a workspace that is not trusted: forged pieces can hold
+one another many times."""
+
+_NODE_BYTES = 16
+_ANY = 1 << 62
 _REMEMBERED = 50_000
 _OPTION = ormsgpack.OPT_NON_STR_KEYS
 _MARK = "~"
@@ -43,17 +49,34 @@ class _Tree(msgspec.Struct, frozen=True):
     tree: Any
 
 
+class _Budget(msgspec.Struct):
+    """About as many bytes may still become of a value, and how many might at first."""
+
+    left: int
+    most: int
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise CheckpointUnreadable(
+                f"A value of a checkpoint becomes more than {self.most:,} bytes, and the workspace is not "
+                "trusted: if you know where it comes from, run `agentx trust`."
+            )
+
+
 class Trees:
     """Converts serialized values to trees and back.
 
     Args:
         known: Returns whether a piece is in the history.
+        most: About as many bytes may become of one value; 0 for any number.
     """
 
-    def __init__(self, known: Callable[[str], bool]) -> None:
+    def __init__(self, known: Callable[[str], bool], *, most: int = 0) -> None:
         self._known = known
+        self._most = most
         self._names: OrderedDict[bytes, dict[str, str]] = OrderedDict()
-        self._packed: OrderedDict[str, Any] = OrderedDict()
+        self._packed: OrderedDict[str, tuple[Any, int]] = OrderedDict()
 
     # --- to trees ---------------------------------------------------------------------------------
 
@@ -159,20 +182,30 @@ class Trees:
         """Return a tree as the serializer made it.
 
         Raises:
-            CheckpointUnreadable: A piece is lacking, because it was purged or is damaged.
+            CheckpointUnreadable: A piece is lacking, because it was purged or is damaged; or the tree is none
+                that was made here.
         """
+        budget = _Budget(self._most or _ANY, self._most)
         found = tree.get(_MARK) if isinstance(tree, dict) else None
-        if isinstance(found, list) and found[0] == "typed":
-            return found[1], _bytes(self._value(found[2], pieces))
-        return "msgpack", ormsgpack.packb(self._value(tree, pieces), option=_OPTION)
+        try:
+            if isinstance(found, list) and found[:1] == ["typed"]:
+                _, kind, data = found
+                return kind, _bytes(self._value(data, pieces, budget))
+            return "msgpack", ormsgpack.packb(self._value(tree, pieces, budget), option=_OPTION)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise CheckpointUnreadable(
+                f"A checkpoint is not as AgentX writes it ({error}): it is damaged or forged. "
+                "Go on from an earlier one."
+            ) from error
 
-    def _value(self, tree: Any, pieces: Mapping[str, msgspec.Raw]) -> Any:
+    def _value(self, tree: Any, pieces: Mapping[str, msgspec.Raw], budget: _Budget) -> Any:
+        budget.spend(_NODE_BYTES + (len(tree) if isinstance(tree, str) else 0))
         if isinstance(tree, list):
-            return [self._value(part, pieces) for part in tree]
+            return [self._value(part, pieces, budget) for part in tree]
         if not isinstance(tree, dict):
             return tree
         if _MARK not in tree:
-            return {key: self._value(part, pieces) for key, part in tree.items()}
+            return {key: self._value(part, pieces, budget) for key, part in tree.items()}
         told = tree[_MARK]
         if isinstance(told, str):
             if told not in pieces:
@@ -180,27 +213,32 @@ class Trees:
                     f"A checkpoint needs the piece {told}, which was purged or is damaged. "
                     "`agentx repair` restores damage; otherwise go on from an earlier checkpoint."
                 )
-            found = self._packed.get(told)
+            found, size = self._packed.get(told, (None, 0))
+            budget.spend(size)
             if found is None:
-                found = self._value(msgspec.json.decode(pieces[told]), pieces)
+                left = budget.left
+                found = self._value(msgspec.json.decode(pieces[told]), pieces, budget)
                 if not isinstance(found, list | dict):  # others could be changed by who gets them
-                    _remember(self._packed, told, found)
+                    _remember(self._packed, told, (found, left - budget.left))
             return found
-        return self._marked(told, pieces)
+        return self._marked(told, pieces, budget)
 
-    def _marked(self, told: list[Any], pieces: Mapping[str, msgspec.Raw]) -> Any:
+    def _marked(self, told: list[Any], pieces: Mapping[str, msgspec.Raw], budget: _Budget) -> Any:
         match told:
             case ["ext", int(code), {"~": ["raw", raw]}]:
-                return ormsgpack.Ext(code, _bytes(self._value(raw, pieces)))
+                return ormsgpack.Ext(code, _bytes(self._value(raw, pieces, budget)))
             case ["ext", int(code), inner]:
-                packed = ormsgpack.packb(self._value(inner, pieces), option=_OPTION)
+                packed = ormsgpack.packb(self._value(inner, pieces, budget), option=_OPTION)
+                budget.spend(len(packed))
                 return ormsgpack.Ext(code, packed)
             case ["bytes", text]:
-                return _bytes(self._value(text, pieces))
+                return _bytes(self._value(text, pieces, budget))
             case ["tuple", list(parts)]:
-                return tuple(self._value(part, pieces) for part in parts)
+                return tuple(self._value(part, pieces, budget) for part in parts)
             case ["map", list(pairs)]:
-                return {self._value(key, pieces): self._value(part, pieces) for key, part in pairs}
+                return {
+                    self._value(key, pieces, budget): self._value(part, pieces, budget) for key, part in pairs
+                }
             case ["float", text]:
                 return float(text)
             case ["int", text]:

@@ -35,7 +35,7 @@ ReadText = Callable[[Body], str]
 
 
 class CheckpointUnreadable(AgentXError):
-    """A checkpoint needs content that was purged or is damaged."""
+    """A checkpoint needs content that was purged or is damaged, or is none that AgentX wrote."""
 
 
 class KeptWrite(msgspec.Struct, frozen=True, array_like=True):
@@ -93,11 +93,17 @@ class KeptNamespace(msgspec.Struct):
 
         Raises:
             KeyError: It is not kept.
+            CheckpointUnreadable: What it is told by is not kept, or is told by it.
         """
         versions, steps = self.values[channel], []
         step = versions[version]
         while step is not None and step.base:
             steps.append(step)
+            if len(steps) > len(versions) or step.base not in versions:
+                raise CheckpointUnreadable(
+                    f"The version {version} of {channel!r} rests on one that is not there: it is damaged "
+                    "or forged. Go on from an earlier checkpoint."
+                )
             step = versions[step.base]
         found = step.tree if step is not None else None
         if not steps:

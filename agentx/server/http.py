@@ -348,11 +348,24 @@ def _guarded() -> type[Any]:
     from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 - loaded only where HTTP is on
 
     class Guarded(H11Protocol):
+        slow: asyncio.TimerHandle | None = None
+        """Ends the connection if the request whose beginning has arrived does not."""
+
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             if len(self.connections) > MOST_OVER_HTTP:
                 transport.abort()
             self.loop.call_later(SLOW_S, self.end_if_silent)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            cycle = getattr(self, "cycle", None)
+            if cycle is not None and not cycle.response_complete:
+                if self.slow is not None:
+                    self.slow.cancel()
+                    self.slow = None
+            elif self.slow is None:
+                self.slow = self.loop.call_later(SLOW_S, self.transport.abort)
 
         def send_400_response(self, msg: str) -> None:
             head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())

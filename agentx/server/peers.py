@@ -119,7 +119,7 @@ class TcpPeers:
             port: The port that it is connected to.
         """
         inode = _inode(client, port)
-        if inode is None:  # it is closed already
+        if not inode:  # it is closed already: a socket that nobody has open any more has the number 0
             return True
         found = self._known.get(inode)
         if found is None:
@@ -144,9 +144,10 @@ def _inode(client: tuple[str, int], port: int) -> int | None:
 def _held_by_run(inode: int) -> bool:
     """Return whether a process that an agent's run started holds a socket.
 
-    If such a process hides what it holds, only a process that is none shows that it does not.
+    While such a process exists, only a process that is none shows that it does not: one of a run can hide
+    what it holds, or leave the socket in a message to itself while it is looked for.
     """
-    others, hidden = [], False
+    others, found = [], False
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) == os.getpid():
             continue
@@ -154,17 +155,13 @@ def _held_by_run(inode: int) -> bool:
             pid = int(name)
             if os.stat(f"/proc/{pid}").st_uid not in {os.getuid(), 0}:
                 continue
-            marked = _limited(pid)
-            if not marked:
+            if not (_limited(pid) or RUN in _environ(pid)):
                 others.append(pid)
-                marked = RUN in _environ(pid)
-            if marked:
-                try:
-                    if _holds(pid, inode):
-                        return True
-                except PermissionError:
-                    hidden = True
-    return hidden and not any(_holds_openly(pid, inode) for pid in others)
+                continue
+            found = True
+            if _holds_openly(pid, inode):
+                return True
+    return found and not any(_holds_openly(pid, inode) for pid in others)
 
 
 def _holds(pid: int, inode: int) -> bool:

@@ -16,6 +16,7 @@ from agentx import Workspace
 from agentx.client.client import Client, RequestFailed
 from agentx.inspector.access import HEADERS, Grants, InspectorError
 from agentx.quality.process import run_process
+from agentx.server.peers import TcpPeers
 from agentx.settings import Settings
 from tests.agentx.inspector.conftest import Page, opened
 
@@ -216,6 +217,63 @@ def test_an_agents_run_gets_no_token_and_its_requests_are_refused_with_one(
     words = ["sh", "-c", f"{asks} overview"]
     outside = subprocess.run(words, capture_output=True, text=True, check=True)
     assert outside.stdout.split() == ["200"]
+
+
+PARK = """
+import array, json, os, socket, sys
+from urllib.parse import urlsplit
+url = urlsplit(sys.argv[1])
+act = json.dumps({"what": "retire", "id": "c-2", "seq": 99})
+head = f"Host: {url.netloc}\\r\\nAuthorization: Bearer {url.fragment}\\r\\nConnection: close\\r\\n"
+read = f"GET /inspect/api/{sys.argv[2]}/overview HTTP/1.1\\r\\n{head}\\r\\n"
+write = f"POST /inspect/api/{sys.argv[2]}/act HTTP/1.1\\r\\n{head}Content-Type: application/json\\r\\n"
+write += f"Content-Length: {len(act)}\\r\\n\\r\\n{act}"
+for request in (read, write):
+    ours, theirs = socket.socketpair()
+    one = socket.create_connection((url.hostname, url.port))
+    name = f":{one.getsockname()[1]:04X}"
+    ours.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [one.fileno()]))])
+    start, rest = request[:-1].encode(), request[-1:].encode()
+    one.sendall(start)
+    there = one.detach()
+    dup = os.dup(there)
+    os.write(dup, rest)
+    os.close(there), os.close(dup)  # now it lies in the queue of a socket, and no process holds it
+    while not any(f[1].endswith(name) and f[4][-8:] != "00000000" for f in map(str.split, open("/proc/net/tcp"))):
+        pass
+    found = array.array("i", [0])
+    got = theirs.recvmsg(1, socket.CMSG_SPACE(4))[1]
+    found.frombytes(got[0][2])
+    print(socket.socket(fileno=found[-1]).recv(12).split()[1].decode())
+"""
+"""Asks over a connection that no process holds while the server looks for who does."""
+
+
+def test_a_connection_that_no_process_holds_is_an_agents_runs(page, client, root, place, tmp_path):
+    client.call("say", workspace=root, text="Never create a setup.py file.")
+    script = tmp_path / "park.py"
+    script.write_text(PARK)
+    told = run_process(
+        ["sh", "-c", f"env -i {sys.executable} {script} '{page.url.geturl()}' {page.w}"],
+        cwd=tmp_path,
+        env={"PATH": place["PATH"]},
+        cookie="a-run",
+        timeout_s=60,
+        max_output_bytes=10_000,
+    ).output
+    assert told.split() == ["403", "403"]
+    assert page.get("memory/c-2")["item"]["status"] == "active"
+
+
+def test_a_connection_that_is_closed_already_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        client, port = one.getsockname(), server.getsockname()[1]
+        ours = server.accept()[0]
+        assert not TcpPeers().inside_run(client, port)
+        one.close()
+        assert TcpPeers().inside_run(client, port)
+        ours.close()
 
 
 def test_the_method_is_refused_with_odd_parameters(client, root):

@@ -3,9 +3,11 @@
 import asyncio
 from contextlib import closing
 
+import msgspec
+
 from agentx import Workspace
 from agentx.inspector.streaming import MOST_WAITING, EventStream
-from agentx.storage.events.types import Event, Purged
+from agentx.storage.events.types import Draft, Event, Purged, ToolCallExecuted
 
 
 def test_the_first_screen_counts_what_there_is(page, client, root):
@@ -63,6 +65,26 @@ def test_files_are_found_by_their_path_with_their_changed_lines(page, root):
     (changed,) = page.get(f"events/{rows[0]['seq']}")["files"]
     assert changed["change"] == "changed"
     assert "-one\n+two" in changed["diff"]
+
+
+def test_contents_that_are_larger_than_their_event_says_are_not_compared(page, root):
+    with Workspace.open(root) as ws:
+        for step in (7, 11):
+            ws.tools.write_file("a.txt", "".join(f"{number * number % step}\n" for number in range(300_000)))
+        made = list(ws.events())[-1].data.changes[0]
+        forged = [msgspec.structs.replace(made, path=f"{n}.txt", size_bytes=1) for n in range(50)]
+        (event,) = ws.record(
+            Draft(
+                data=ToolCallExecuted(
+                    call_id="c", tool="write_file", status="SUCCEEDED", changes=tuple(forged)
+                ),
+                actor="agent:main",
+            )
+        )
+    files = page.get(f"events/{event.seq}")["files"]
+    assert [one["path"] for one in files] == [made.path for made in forged]
+    assert [bool(one["diff"]) for one in files] == [True, *[False] * 49]
+    assert [one["large"] for one in files] == [False, *[True] * 49]
 
 
 def test_an_event_shows_what_led_to_it_and_what_came_of_it(page, client, root):

@@ -42,6 +42,7 @@ function Files({ workspace, files, seq }) {
       <span class="file-facts"><${Badge} tone=${CHANGES[file.change] ?? ""}>${file.change}<//> ${file.added !== undefined && html`<span class="plus">+${number(file.added)}</span> <span class="minus">−${number(file.removed)}</span>`}</span></p>
     ${file.missing ? html`<p class="note pad">The content is not in the repository any more.</p>`
       : file.binary ? html`<p class="note pad">A binary file; its content is not compared.</p>`
+      : file.large ? html`<p class="note pad">Too large to be compared here.</p>`
       : file.diff ? html`<${Diff} text=${file.diff} cut=${file.cut} />` : html`<p class="note pad">Nothing changed in its text.</p>`}
   </li>`)}</ul>`;
 }

@@ -3,7 +3,7 @@ import { useGet } from "../api.js";
 import { arrange, curve } from "../layout.js";
 import { html, useMemo, useState } from "../lib.js";
 import { useFresh } from "../live.js";
-import { Badge, Card, Empty, EventLink, Facts, FileLink, Loaded, Text, ViewHead, When } from "../parts.js";
+import { Badge, Card, Empty, ErrorBox, EventLink, Facts, FileLink, Loaded, Text, ViewHead, When } from "../parts.js";
 import { link, setQuery } from "../router.js";
 import { number, plain, plural, shorten } from "../text.js";
 import { outcomeTone, outcomeWords, words } from "../words.js";
@@ -232,6 +232,10 @@ function Pipeline({ workspace, name, query, others }) {
   const found = useGet([workspace, "pipelines", name]);
   const state = useFresh(workspace, found.reload);
   const [picked, setChosen] = useState(null);
+  if (found.error) {
+    return html`<${ViewHead} title=${html`<${Text} text=${name} most=${200} />`} aside=${others} />
+      <${ErrorBox} error=${found.error} retry=${found.reload} />`;
+  }
   return html`<${Loaded} from=${found} lines=${10}>${(given) => {
     const data = { ...given, steps: read(given) };
     const by = query.by === "step" || query.by === "stage" ? query.by : data.steps.length > FEW_STEPS ? "stage" : "step";
