@@ -306,7 +306,9 @@ def test_every_command_that_a_page_names_exists():
         if command.line.startswith("agentx ")
     }
     unknown = {(page, line) for page, line in called if not find(own_words(line.split()[1:]))}
-    assert unknown <= {(page, line) for page, line in unknown if line.split()[1] in {"--help", "--version"}}
+    # Hosts call `hook`; `main` answers it before the command line is read.
+    beside = {"--help", "--version", "hook"}
+    assert unknown <= {(page, line) for page, line in unknown if line.split()[1] in beside}
 
 
 # --- every dependency is explained -----------------------------------------------------------------------------------

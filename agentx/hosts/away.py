@@ -30,8 +30,8 @@ _MOST_SPOOLED = 20_000
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
 _BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
 _UNASKED = (
-    "AgentX's server does not answer. Until it does, only {checked} of your rules can be applied, and no memory is shown. "
-    "What happens is recorded when it is back."
+    "AgentX's server does not answer. Until it does, only {checked} of your rules can be applied, and no "
+    "memory is shown. What happens is recorded when it is back."
 )
 
 _REFUSED = "AgentX cannot record here: {why} Until then {checked} of your rules apply, and events wait."
