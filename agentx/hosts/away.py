@@ -30,12 +30,12 @@ _MOST_SPOOLED = 20_000
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
 _BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
 _UNASKED = (
-    "AgentX's server does not answer: {checked} of your rules can be applied here, the others and the memory "
-    "cannot. What happens is recorded when it is back."
+    "AgentX's server does not answer. Until it does, only {checked} of your rules can be applied, and no "
+    "memory is shown. What happens is recorded when it is back."
 )
 
 _REFUSED = "AgentX cannot record here: {why} Until then {checked} of your rules apply, and events wait."
-"""What a session is told if the workspace is read-only, or cannot be written for another reason."""
+"""What a session is told if the workspace is read-only, or no server can run or write for another reason."""
 
 _LOST = "AgentX's server does not answer, and this could not be kept for it: it will not be remembered."
 
@@ -50,7 +50,7 @@ def answer(
         workspace: The workspace of the project.
         environ: Variables that say where the user's state directory is.
         key: Makes the event idempotent that the server may have recorded.
-        why: Why the server refused to record it; empty if the server did not answer.
+        why: Why it cannot be recorded now; empty if the server did not answer.
     """
     action.unasked = True
     checks = read_checks(workspace)

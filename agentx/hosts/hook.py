@@ -171,6 +171,7 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
     Raises:
         AgentsHook: An agent's command started this hook.
         NotRecorded: The server cannot record here.
+        PlaceRefused: No server can run, since the runtime directory is not private to this user.
     """
     where = place.runtime_dir(environ)
     down = f"{where}/{_DOWN}"
@@ -195,7 +196,7 @@ def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: s
         if action.moment in WAIT_S:  # another may only be slow
             _touch(down)
         return None
-    except (OSError, ValueError, place.PlaceRefused):
+    except (OSError, ValueError):
         return None
     finally:
         if connection is not None:

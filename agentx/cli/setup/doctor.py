@@ -20,6 +20,7 @@ import typer
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, counted
+from agentx.client import place
 from agentx.config import FILE, Config, ConfigInvalid, read_config
 from agentx.core.layout import FORMAT, NotAWorkspace, find_root, is_workspace
 from agentx.factory import why_refused
@@ -130,6 +131,7 @@ def _machine(settings: Settings) -> Iterator[CheckupResult]:
         yield CheckupResult("python", "failure", f"{found} is too old", "Install Python 3.11 or newer.")
     yield _git(settings)
     yield _isolation(settings)
+    yield _server(settings)
     for extra in EXTRAS:
         if extra.missing():
             what = f"{extra.name} is not installed: {extra.feature}. Without it, {extra.without}"
@@ -161,6 +163,21 @@ def _isolation(settings: Settings) -> CheckupResult:
                 "isolation", "warning" if notes else "ok", "; ".join([what, *notes]), todo if notes else ""
             )
     return CheckupResult("isolation", "warning", f"{'; '.join(notes)}: commands can do what you can", todo)
+
+
+def _server(settings: Settings) -> CheckupResult:
+    """Check whether a server can run here: without one commands are slow, and hooks record later."""
+    if place.is_off(settings.environ):
+        return CheckupResult("server", "ok", "switched off: every command does its work itself")
+    where = place.runtime_dir(settings.environ)
+    try:
+        place.check(where)
+    except FileNotFoundError:
+        return CheckupResult("server", "ok", f"the first command that profits from it makes {where}")
+    except (place.PlaceRefused, OSError) as error:
+        why = f"no server can run, so commands are slow and hooks record later: {error}"
+        return CheckupResult("server", "warning", why, "Fix the directory, or set AGENTX_RUNTIME_DIR.")
+    return CheckupResult("server", "ok", f"its directory {where} is private")
 
 
 def _git(settings: Settings) -> CheckupResult:

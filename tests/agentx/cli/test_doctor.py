@@ -40,6 +40,20 @@ def test_each_extra_is_listed_with_the_command_where_it_is_missing(call, monkeyp
     assert (done.code, "embeddings" in marks(done)) == (0, False)  # nothing is wrong with that
 
 
+def test_a_runtime_directory_that_others_can_enter_is_named_with_the_command_that_closes_it(
+    call, tmp_path, monkeypatch
+):
+    place = tmp_path / "open"
+    place.mkdir(mode=0o755)
+    monkeypatch.setenv("AGENTX_RUNTIME_DIR", str(place))
+    monkeypatch.setenv("AGENTX_NO_SERVER", "")
+    (found,) = (one for one in call("doctor", "--json").json["checks"] if one["name"] == "server")
+    assert found["mark"] == "warning"
+    assert f"chmod 700 {place}" in found["what"]
+    place.chmod(0o700)
+    assert marks(call("doctor", "--json"))["server"] == "ok"
+
+
 def test_a_damaged_line_of_the_history_is_found_and_named(call, root):
     log = root / "history.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)

@@ -89,6 +89,16 @@ def test_a_prompt_and_a_denial_go_through_the_server(hook, client, root):
     assert [one["actor"] for one in events if one["type"] == "UserMessageSent"] == ["user"]
 
 
+def test_a_session_is_told_why_no_server_can_run(hook, root, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    told = hook("UserPromptSubmit", environ={"AGENTX_RUNTIME_DIR": str(shared)}, prompt=RULE)[1][
+        "systemMessage"
+    ]
+    assert f"chmod 700 {shared}" in told
+    assert "does not answer" not in told
+
+
 def test_without_a_server_the_compiled_checks_hold_and_events_wait_in_order(
     hook, server, place, root, tmp_path
 ):

@@ -56,6 +56,6 @@ export default function Flows({ workspace }) {
   return html`<${ViewHead} title="Flows">Procedures for tasks that come back. An agent is shown the one that its task calls for; each run is measured.<//>
     <${Loaded} from=${found}>${({ flows, advice }) => (flows.length
       ? html`<ul class="stack">${flows.map((flow) => html`<${Flow} key=${flow.id} workspace=${workspace} flow=${flow} advice=${(advice ?? []).filter((one) => one.item === flow.id)} />`)}</ul>`
-      : html`<${Empty} title="There are no flows.">Write a procedure down once: <code>agentx flow add "deploy to production" --step "Run the tests."</code>
+      : html`<${Empty} title="There are no flows.">Write a procedure down once: <code>agentx flow add "deploy to production" --step "Run the tests."</code>${" "}
           Or let <code>agentx flow backtest</code> propose those that past runs share.<//>`)}<//>`;
 }

@@ -68,7 +68,7 @@ function MemoryList({ workspace, query }) {
     <${Loaded} from=${found} lines=${10}>${(data) => html`
       ${data.items.length === 0 && (filtered
         ? html`<${Empty} title="Nothing in memory fits these filters.">Choose another kind or status, or fewer words.<//>`
-        : html`<${Empty} title="Nothing is remembered yet.">Demands in your messages come here by themselves. By hand:
+        : html`<${Empty} title="Nothing is remembered yet.">Demands in your messages come here by themselves. By hand:${" "}
             <code>agentx memory add "Never use tabs."</code><//>`)}
       ${data.items.length > 0 && html`<p class="count" role="status">${plural(data.total, "item")}</p>
         <ul class="rows panel">${data.items.map((item) => html`<${Row} key=${item.id} workspace=${workspace} item=${item} />`)}</ul>`}

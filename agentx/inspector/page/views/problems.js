@@ -60,7 +60,7 @@ export default function Problems({ workspace }) {
       ${acts.result && !open.some((one) => one.id === acts.result.id) && html`<${ActResult} workspace=${workspace} result=${acts.result} onReload=${reload} />`}
       <h2 class="part-title">Open${open.length > 0 ? ` (${number(open.length)})` : ""}</h2>
       ${open.length === 0
-        ? html`<${Empty} title=${closed.length ? "No check fails." : "No check has failed yet."}>A failing test, lint or build that an agent runs opens a problem here:
+        ? html`<${Empty} title=${closed.length ? "No check fails." : "No check has failed yet."}>A failing test, lint or build that an agent runs opens a problem here:${" "}
             <code>run_tests</code>, <code>run_lint</code>, <code>run_build</code>, or such a command.<//>`
         : html`<ul class="stack">${open.map((one) => html`<${Open} key=${one.id} workspace=${workspace} one=${one} acts=${acts} reload=${reload} />`)}</ul>`}
       ${closed.length > 0 && html`<${Closed} workspace=${workspace} closed=${closed} />`}`}<//>`;
