@@ -1,6 +1,7 @@
 """`agentx mcp` as a host starts it, asked by the SDK's own client and by bytes."""
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -85,14 +86,38 @@ def test_the_server_answers_and_its_end_is_survived(task, place):
     run(work)
 
 
+def stop_without_locks(pid, root):
+    """Stop a process at a moment at which it holds no lock of a workspace: those who need one would wait for it."""
+    for _ in range(1_000):
+        os.kill(pid, signal.SIGSTOP)
+        stat = Path(f"/proc/{pid}/stat")
+        while stat.read_text().rpartition(") ")[2][0] != "T":  # a signal takes effect a moment later
+            time.sleep(0.001)
+        names = [root / ".git/agentx.lock", root / ".agentx/index.feeding", root / ".agentx/index/index.lock"]
+        if not any(map(is_locked, filter(Path.exists, names))):
+            return
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.05)
+    raise AssertionError("it always holds a lock")
+
+
+def is_locked(path):
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def test_a_server_that_was_stopped_is_not_waited_for(task, place):
     async def work():
         async with host(task, place) as client:
             await client.call_tool("context", {})
             with Client.connect(place, start=False) as server:
                 pid = server.call("hello")["pid"]
-                server.call("settle", workspace=task)  # it holds no lock then
-            os.kill(pid, signal.SIGSTOP)
+                server.call("settle", workspace=task)
+            stop_without_locks(pid, Path(task))
             try:
                 assert "Never deploy on a Friday." in text(await client.call_tool("context", {}))
                 kept = await client.call_tool(
