@@ -7,7 +7,6 @@ if it still lives and only was cut off or frozen, its events cannot enter a hist
 import multiprocessing
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +20,7 @@ from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
+from agentx.scheduling.ending import end_processes
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -121,7 +121,7 @@ class Worker:
             while not self._stop.wait(LOOK_S):
                 if once and self._is_idle():
                     self._stop.set()
-            self._end_running()
+            end_processes(self._alive, self._grace_s, END_S)
         self._left.set()
         for thread in (pulse, sweeper):
             thread.join()
@@ -232,19 +232,6 @@ class Worker:
         except QueueFailed:
             return False
         return not any(counts.get(one) for one in ("ENQUEUED", "PENDING", "DELAYED"))
-
-    def _end_running(self) -> None:
-        """Wait for the current runs, then interrupt them, then kill those that still run."""
-        began = time.monotonic()
-        while self._alive() and time.monotonic() < began + self._grace_s:
-            time.sleep(LOOK_S)
-        for process in self._alive():
-            process.terminate()
-        ended = time.monotonic() + END_S
-        while self._alive() and time.monotonic() < ended:
-            time.sleep(LOOK_S)
-        for process in self._alive():
-            process.kill()
 
     def _alive(self) -> list[BaseProcess]:
         with self._lock:

@@ -1,7 +1,7 @@
 """Values of LangGraph as JSON that a person can read, a purge can search and that is kept once.
 
 LangGraph's serializer makes MessagePack of a value. That is converted to a *tree*: JSON in which an object
-with the one key ``~`` stands for what JSON lacks: ``{"~": "ID"}`` for a piece, ``{"~": ["ext", 5, …]}`` for
+with the one key ``~`` represents what JSON lacks: ``{"~": "ID"}`` for a piece, ``{"~": ["ext", 5, …]}`` for
 an extension type, and so on. Each message, and each longer text, is a piece: kept once, whatever holds it.
 """
 
@@ -22,10 +22,10 @@ with needs(LANGGRAPH):
     import ormsgpack
 
 PIECE_CHARACTERS = 200
-"""A longer text is a piece of its own."""
+"""A longer text is kept as a separate piece."""
 
 PIECE_BYTES = 120
-"""An extension type with longer JSON is a piece of its own."""
+"""An extension type with longer JSON is kept as a separate piece."""
 
 MOST_EXPANDED = 64 << 20
 """About as many bytes may become of one value in a workspace that is not trusted: forged pieces can hold
@@ -272,7 +272,7 @@ def _clean(tree: Any) -> Any:
 
 
 def reference(tree: Any) -> str:
-    """Return the id of the piece that a tree stands for; empty if it is another tree."""
+    """Return the id of the piece that a tree refers to; empty for any other tree."""
     found = tree.get(_MARK) if isinstance(tree, dict) else None
     return found if isinstance(found, str) else ""
 

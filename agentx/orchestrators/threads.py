@@ -93,7 +93,7 @@ class KeptNamespace(msgspec.Struct):
 
         Raises:
             KeyError: It is not kept.
-            CheckpointUnreadable: What it is told by is not kept, or is told by it.
+            CheckpointUnreadable: A value that it is based on is not kept, or is based on it.
         """
         versions, steps = self.values[channel], []
         step = versions[version]
@@ -226,7 +226,7 @@ class KeptThreads:
             except BlobDamaged:
                 return "{}"  # what needs it says so when it is read
 
-        def anew(state: State) -> Threads:
+        def rebuilt(state: State) -> Threads:
             found = Threads()
             for event in log.history.read(on_damage=told_already):
                 if event.seq <= state.seq:
@@ -238,7 +238,7 @@ class KeptThreads:
             log.history,
             engine.write_path.cache / "threads",
             str(VERSION),
-            anew,
+            rebuilt,
             lambda found, event: found.take(event, read),
             Threads,
         )

@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import msgspec
 
 from agentx.core.layout import is_workspace
+from agentx.scheduling.ending import end_processes
 from agentx.scheduling.queue_database import OLDEST_SQLITE, SqliteWithMilliseconds
 from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_with
 from agentx.settings import Settings, hold_keys
@@ -287,7 +288,7 @@ class Daemon:
             yield enqueue
         finally:
             self._stop.set()
-            self._end_running()
+            end_processes(self._alive, self._grace_s, END_S)
             DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(END_S))
 
     @property
@@ -300,19 +301,6 @@ class Daemon:
         DBOS would wait for a file that was deleted.
         """
         return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
-
-    def _end_running(self) -> None:
-        """Wait for the current runs, then terminate them, then kill those that still run."""
-        began = time.monotonic()
-        while self._alive() and time.monotonic() < began + self._grace_s:
-            time.sleep(LOOK_S)
-        for process in self._alive():
-            process.terminate()
-        ended = time.monotonic() + END_S
-        while self._alive() and time.monotonic() < ended:
-            time.sleep(LOOK_S)
-        for process in self._alive():
-            process.kill()
 
     def _alive(self) -> list[BaseProcess]:
         with self._lock:

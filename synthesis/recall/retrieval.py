@@ -67,7 +67,7 @@ QUOTED_DEPTH = 300
 """Number of matches of a quoted phrase's words that are checked for the phrase itself."""
 
 QUOTED_WORDS = 8
-"""Longer phrases are searched no deeper than the query: few chunks contain so many of their words."""
+"""Longer phrases are searched no deeper than the query: few chunks contain that many of their words."""
 
 SCORE_DIGITS = 6
 """Fused scores are rounded to this many digits, so that the order of near ties does not depend on the
@@ -599,12 +599,12 @@ class _Bits(dict[str, int]):
 
 @cache
 def _numbers_of_bands(size: int) -> tuple[int, ...]:
-    """Return by how many bands a text of so many words is compared with shorter and with longer ones."""
+    """Return the numbers of bands by which a text of this size is compared with shorter and with longer ones."""
     return tuple({_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1)})
 
 
 def _bands_of(size: int) -> int:
-    """Return the number of bands by which a text of so many words is compared with those of fewer."""
+    """Return the number of bands by which a text of this number of words is compared with those of fewer."""
     return 1 << (int(2 * size * (1 - NEAR_DUPLICATE) / (1 + NEAR_DUPLICATE)) + 1).bit_length()
 
 

@@ -365,13 +365,7 @@ def _ours(text: str, host: str, path: Path) -> Iterator[tuple[jsonc.JsonNode, js
 
 
 def _root(text: str, path: Path) -> jsonc.JsonNode:
-    try:
-        root = jsonc.parse(text)
-    except jsonc.JsonUnreadable as error:
-        raise InstallRefused(f"{path} cannot be read: {error} Correct it first.") from error
-    if not isinstance(root.value, dict):
-        raise InstallRefused(f"{path} is not a JSON object; correct it first.")
-    return root
+    return jsonc.parse_object(text, path, InstallRefused)
 
 
 # --- other files --------------------------------------------------------------------------------------------

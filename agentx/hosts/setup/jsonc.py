@@ -5,6 +5,7 @@ Read are JSON, and JSON with comments and trailing commas, as the settings of ma
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from agentx.storage.errors import AgentXError
@@ -62,6 +63,26 @@ def parse(text: str) -> JsonNode:
     if reader.skip(node.end) != len(text):
         raise JsonUnreadable(f"There is something after the end of the JSON, at character {node.end}.")
     return node
+
+
+def parse_object(text: str, path: Path, refused: type[AgentXError]) -> JsonNode:
+    """Parse the text of a file that must be a JSON object.
+
+    Args:
+        text: The text.
+        path: The file, for the message.
+        refused: The error to raise.
+
+    Raises:
+        refused: It is no JSON, or no object.
+    """
+    try:
+        root = parse(text)
+    except JsonUnreadable as error:
+        raise refused(f"{path} cannot be read: {error} Correct it first.") from error
+    if not isinstance(root.value, dict):
+        raise refused(f"{path} is not a JSON object; correct it first.")
+    return root
 
 
 class _Reader:

@@ -152,13 +152,7 @@ def without_entry(text: str, place: EntryPlace) -> str:
 
 
 def _json(text: str, place: EntryPlace) -> jsonc.JsonNode:
-    try:
-        root = jsonc.parse(text)
-    except jsonc.JsonUnreadable as error:
-        raise EntryRefused(f"{place.path} cannot be read: {error} Correct it first.") from error
-    if not isinstance(root.value, dict):
-        raise EntryRefused(f"{place.path} is not a JSON object; correct it first.")
-    return root
+    return jsonc.parse_object(text, place.path, EntryRefused)
 
 
 def _with_member(text: str, place: EntryPlace, entry: Mapping[str, Any]) -> str:

@@ -132,4 +132,5 @@ def test_invisible_characters_are_removed_and_told():
      "- never " + "use tabs and " * 5_000, "\ud800 never use tabs", "| a " * 9_000, "@a/" * 9_000, "Never:\n" + "- x\n" * 3_000],
 )  # fmt: skip
 def test_any_text_is_read(text):
-    split(text)
+    found = split(text)
+    assert all(1 <= one.line <= text.count("\n") + 1 and one.text for one in found.statements)
