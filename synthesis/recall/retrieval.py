@@ -599,7 +599,7 @@ class _Bits(dict[str, int]):
 
 @cache
 def _numbers_of_bands(size: int) -> tuple[int, ...]:
-    """Return the numbers of bands by which a text of this size is compared with shorter and with longer ones."""
+    """Return the numbers of bands by which a text is compared with shorter and with longer ones."""
     return tuple({_bands_of(size), _bands_of(int(size / NEAR_DUPLICATE) + 1)})
 
 
