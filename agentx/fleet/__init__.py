@@ -3,7 +3,7 @@
 - ``place.py``: where a fleet's database and remotes are, per tenant; a private file of the user.
 - ``submission.py``: a run that was asked for, signed by the user who asks.
 - ``local_copy.py``: a worker's copy of a workspace: cloned, brought up to date, or set aside.
-- ``carrying_out.py``: one submission in a process of its own: fetch, open, run, push.
+- ``carrying_out.py``: one submission: fetch, open, run, push.
 - ``worker.py``: takes submissions from the queue, shows signs of life, takes over those of dead workers.
 - ``overview.py``: what the fleet does now.
 

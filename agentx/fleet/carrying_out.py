@@ -1,4 +1,4 @@
-"""Carry out one submission in a process of its own: fetch, open, run, push.
+"""Carry out one submission: fetch, open, run, push.
 
 The order makes it safe to die anywhere. A submission whose key is in the remote's history is not started
 again: it is resumed if its run was cut off, else it is done. What this worker recorded and could not push
@@ -6,11 +6,8 @@ because the remote has other events is set aside, whole.
 """
 
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,11 +19,10 @@ from agentx.engine import models
 from agentx.fleet.local_copy import STRANDED, Home, bring, deliver
 from agentx.fleet.submission import Submission
 from agentx.scheduling.resume_check import MOST_TRIES
-from agentx.settings import Settings, hold_keys
+from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunEnded
 from agentx.storage.git.exchange.remotes import PushRefused, RemoteFailed
-from agentx.storage.pattern_cache import PATTERNS
 from agentx.storage.text import one_line
 from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead
 from agentx.workspace import Workspace
@@ -63,47 +59,38 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: dict[str, float] = {}
 
 
-def in_process(root: Path, url: str, submission: Submission, settings: Settings, sender: Connection) -> None:
-    """Carry out a submission and send the result; SIGTERM interrupts it, and its events are pushed."""
-    hold_keys(settings)
-    os.setsid()  # Ctrl-C at the terminal is for the worker alone
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    PATTERNS.open(settings.cache_dir / "patterns")
+def in_process(root: Path, url: str, submission: Submission, settings: Settings) -> Iterator[Result]:
+    """Carry out a submission and yield the result; SIGTERM interrupts it, and its events are pushed."""
     try:
-        result = carry_out(Home(root), url, submission, settings)
-        PATTERNS.save()
+        yield carry_out(Home(root), url, submission, settings)
     except KeyboardInterrupt:
-        result = Result(status="AGAIN", reason="the worker ends")
+        yield Result(status="AGAIN", reason="the worker ends")
     except AgentXError as error:
-        result = Result(status="FAILED", reason=one_line(str(error)))
-    with contextlib.suppress(BrokenPipeError):  # the worker is gone; what was done is in the history
-        sender.send(msgspec.json.encode(result).decode())
+        yield Result(status="FAILED", reason=one_line(str(error)))
 
 
-def sweep_in_process(root: Path, settings: Settings, sender: Connection) -> None:
+def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str, str, str, str, bool]]:
     """Set copies of earlier attempts aside whose place was taken, and push what was set aside.
 
-    Sends a line for each thing set aside: the directory, and what it holds, before and after it was pushed.
+    Yields:
+        A row for each thing set aside: the directory, the ref, the workspace, the submission, the commit, and
+        whether the remote has it; before and after it was pushed.
     """
-    hold_keys(settings)
     home = Home(root)
-    with contextlib.suppress(BrokenPipeError):
-        for url, submission in home.unfinished():
-            with contextlib.suppress(AgentXError), home.alone(submission.workspace, wait_s=0) as copy:
-                if copy.exists():
-                    bring(home, copy, url, submission, settings)[0].close()
-        for folder, about in home.waiting():
-            named = (about.workspace, about.submission)
-            told = False
-            try:
-                for ref, commit, pushed in deliver(folder, about, settings):
-                    sender.send((str(folder), ref, *named, commit, pushed))
-                    told = True
-            except AgentXError:
-                if not told:  # it cannot be read: a person has to look
-                    sender.send(
-                        (str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False)
-                    )
+    for url, submission in home.unfinished():
+        with contextlib.suppress(AgentXError), home.alone(submission.workspace, wait_s=0) as copy:
+            if copy.exists():
+                bring(home, copy, url, submission, settings)[0].close()
+    for folder, about in home.waiting():
+        named = (about.workspace, about.submission)
+        told = False
+        try:
+            for ref, commit, pushed in deliver(folder, about, settings):
+                yield str(folder), ref, *named, commit, pushed
+                told = True
+        except AgentXError:
+            if not told:  # it cannot be read: a person has to look
+                yield str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False
 
 
 def carry_out(home: Home, url: str, submission: Submission, settings: Settings) -> Result:

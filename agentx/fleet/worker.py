@@ -1,18 +1,15 @@
-"""A worker of a fleet: takes submissions from the queue and carries each out in a process of its own.
+"""A worker of a fleet: takes submissions from the queue and has resident processes carry them out.
 
 It shows signs of life to the database. A worker without one for a lease loses its submissions to the others;
 if it still lives and only was cut off or frozen, its events cannot enter a history that has moved on.
 """
 
-import multiprocessing
 import socket
 import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -21,6 +18,7 @@ from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
 from agentx.scheduling.ending import end_processes
+from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -35,16 +33,6 @@ END_S = 30.0
 
 _LOST = 3
 """How often the process of a run may die without a result before its submission counts as failed."""
-
-_PRELOADED = (
-    "agentx.fleet.carrying_out",
-    "markdown_it",
-    "numpy",
-    "snowballstemmer",
-    "tiktoken",
-    "tiktoken_ext.openai_public",
-)
-"""What every run imports: loaded once, before the processes of the runs are forked."""
 
 OnResult = Callable[[Submission, Result], None]
 
@@ -78,10 +66,7 @@ class Worker:
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
-        self._lock = threading.Lock()
-        self._running: set[BaseProcess] = set()
-        self._processes = multiprocessing.get_context("forkserver")
-        self._processes.set_forkserver_preload(list(_PRELOADED))
+        self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -121,11 +106,12 @@ class Worker:
             while not self._stop.wait(LOOK_S):
                 if once and self._is_idle():
                     self._stop.set()
-            end_processes(self._alive, self._grace_s, END_S)
+            end_processes(self._pool.busy, self._grace_s, END_S)
         self._left.set()
         for thread in (pulse, sweeper):
             thread.join()
         self._deliver()
+        self._pool.close()
         with suppress(QueueFailed):  # then the lease says it
             self._queue.leave(self.name)
 
@@ -148,8 +134,8 @@ class Worker:
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            found = self._in_process(in_process, self._home.root, url, submission, self._settings)
-            result = msgspec.json.decode(found[-1], type=Result) if found else None
+            found = list(self._pool.call(in_process, self._home.root, url, submission, self._settings))
+            result: Result | None = found[-1] if found else None
             if result is not None and result.status != "AGAIN":
                 break
             lost += result is None
@@ -159,26 +145,6 @@ class Worker:
         self._on_result(submission, result)
         return _json(result)
 
-    def _in_process(self, target: Callable[..., None], *arguments: Any) -> list[Any]:
-        """Call a function in a process of its own; return what it sent before it ended."""
-        receiver, sender = self._processes.Pipe(duplex=False)
-        process = self._processes.Process(target=target, args=(*arguments, sender))
-        with self._lock:
-            process.start()
-            self._running.add(process)
-        sender.close()
-        found = []
-        try:
-            while True:
-                found.append(receiver.recv())
-        except EOFError:
-            return found
-        finally:
-            process.join()
-            receiver.close()
-            with self._lock:
-                self._running.discard(process)
-
     # --- beside the work ------------------------------------------------------------------------------------
 
     def _beat(self) -> None:
@@ -186,7 +152,7 @@ class Worker:
         fault = ""
         while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
             try:
-                if self._queue.beat(self.name, self._place.slots, len(self._running)):
+                if self._queue.beat(self.name, self._place.slots, len(self._pool.busy())):
                     self._stop.set()
                 self._queue.take_over(self._place.lease_s)
                 fault = ""
@@ -205,7 +171,7 @@ class Worker:
     def _deliver(self) -> None:
         if not self._home.waiting() and not self._home.unfinished():
             return
-        for folder, ref, workspace, submission, commit, pushed in self._in_process(
+        for folder, ref, workspace, submission, commit, pushed in self._pool.call(
             sweep_in_process, self._home.root, self._settings
         ):
             try:
@@ -232,10 +198,6 @@ class Worker:
         except QueueFailed:
             return False
         return not any(counts.get(one) for one in ("ENQUEUED", "PENDING", "DELAYED"))
-
-    def _alive(self) -> list[BaseProcess]:
-        with self._lock:
-            return list(self._running)
 
     def _named(self) -> str:
         """Return the worker's name, which its directory keeps."""

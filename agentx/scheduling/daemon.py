@@ -3,21 +3,16 @@
 The workspaces' histories alone hold what is due, what ran and how it ended. The DBOS database only
 distributes the work: one run at a time per workspace, a limit on concurrent runs, and a rate limit per model.
 It may be lost at any moment. What is due is then enqueued again, and the history prevents a due time from
-starting twice. Each run has its own process. A process ends cleanly on SIGTERM, and keeps
-working when the daemon is killed.
+starting twice. A run has a process to itself while it works. The process ends cleanly on SIGTERM, and
+finishes the run when the daemon is killed.
 """
 
 import contextlib
-import multiprocessing
-import os
-import signal
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,8 +21,9 @@ import msgspec
 from agentx.core.layout import is_workspace
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.queue_database import OLDEST_SQLITE, SqliteWithMilliseconds
+from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.schedules import Carried, begins, carry_out_due, works_with
-from agentx.settings import Settings, hold_keys
+from agentx.settings import Settings
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.extras import DAEMON, needs
@@ -137,10 +133,7 @@ class Daemon:
         self._settings, self._on_result, self._database = settings, on_result, database
         self._workers, self._rates, self._grace_s = workers, rates, grace_s
         self._stop = threading.Event()
-        self._running: dict[BaseProcess, float] = {}
-        self._lock = threading.Lock()
-        self._processes = multiprocessing.get_context("forkserver")
-        self._processes.set_forkserver_preload(["agentx.scheduling.daemon"])
+        self._pool = RunPool(settings, ["agentx.scheduling.daemon"])
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call ends them at once."""
@@ -205,26 +198,12 @@ class Daemon:
         one.found = found
 
     def _carry(self, root: str) -> str:
-        """Run what is due first in a separate process; return its :class:`Passed` as JSON."""
+        """Run what is due first in a resident process; return its :class:`Passed` as JSON."""
         if self._stop.is_set():
             return _json(Passed())
-        receiver, sender = self._processes.Pipe(duplex=False)
-        process = self._processes.Process(target=carry_out, args=(Path(root), self._settings, sender))
-        with self._lock:
-            process.start()
-            self._running[process] = time.monotonic()
-        sender.close()
-        try:
-            result: str = receiver.recv()
-        except EOFError:
-            lost = "the process of a run exited without a result; the run was interrupted"
-            result = _json(Passed(error=lost))
-        finally:
-            process.join()
-            receiver.close()
-            with self._lock:
-                del self._running[process]
-        return result
+        found: list[Passed] = list(self._pool.call(carry_out, Path(root), self._settings))
+        lost = Passed(error="the process of a run exited without a result; the run was interrupted")
+        return _json(found[-1] if found else lost)
 
     # --- start and stop -------------------------------------------------------------------------------------
 
@@ -288,7 +267,8 @@ class Daemon:
             yield enqueue
         finally:
             self._stop.set()
-            end_processes(self._alive, self._grace_s, END_S)
+            end_processes(self._pool.busy, self._grace_s, END_S)
+            self._pool.close()
             DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(END_S))
 
     @property
@@ -302,21 +282,13 @@ class Daemon:
         """
         return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
 
-    def _alive(self) -> list[BaseProcess]:
-        with self._lock:
-            return list(self._running)
+
+# --- in a resident process ----------------------------------------------------------------------------------
 
 
-# --- in a separate process ----------------------------------------------------------------------------------
-
-
-def carry_out(root: Path, settings: Settings, sender: Connection) -> None:
-    """Run what is due first in a workspace and send the result; SIGTERM interrupts it."""
-    hold_keys(settings)
-    os.setsid()  # Ctrl-C at the terminal is for the daemon alone
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with contextlib.suppress(BrokenPipeError):  # the daemon is gone; what was done is on record
-        sender.send(_json(look(root, settings, most=1)))
+def carry_out(root: Path, settings: Settings) -> Iterator[Passed]:
+    """Run what is due first in a workspace and yield the result; SIGTERM interrupts it."""
+    yield look(root, settings, most=1)
 
 
 def look(root: Path, settings: Settings, most: int = 0) -> Passed:

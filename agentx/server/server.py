@@ -32,6 +32,7 @@ from agentx.server.peers import Peer
 from agentx.server.pool import Pool
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
+from agentx.storage.process_memory import rss_bytes
 
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
@@ -374,9 +375,3 @@ def refuse_runs(settings: Settings) -> None:
 
 async def _not_here(_scope: object, _receive: object, _send: object) -> None:
     """Answer nothing: nobody has a token for ``/mcp`` here."""
-
-
-def rss_bytes() -> int:
-    """Return the resident memory of this process."""
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
