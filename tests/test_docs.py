@@ -29,6 +29,7 @@ from markdown_it import MarkdownIt
 from agentx import Workspace
 from agentx.cli.commands import find
 from agentx.cli.commands import line as own_words
+from agentx.storage.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if p.exists()]
@@ -205,7 +206,9 @@ NEEDED = sorted({(p.name, needed(b)) for p in PAGES for b in blocks(p.read_text(
 
 
 @pytest.mark.parametrize(("page", "module"), NEEDED)
-def test_what_an_example_needs_is_there(page, module):
+def test_what_an_example_needs_comes_with_an_extra(page, module):
+    packages = {name.replace("-", "_") for extra in EXTRAS for name in extra.packages}
+    assert module.partition(".")[0] in packages
     if not is_there(module):
         pytest.skip(f"{module} is missing, so its examples in {page} were not run")
 
