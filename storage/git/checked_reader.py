@@ -117,6 +117,13 @@ class ObjectReader:
             known.cache_clear()  # a purge may have removed the objects that they hold
         return True
 
+    def close(self) -> None:
+        """Close the packs; a later read opens them again."""
+        # Without this they would stay open until the garbage collector finds the cycle with the caches.
+        self._packs, self._seen = {}, []
+        for known in (self.entries, self.commit, self.blob):
+            known.cache_clear()
+
     def read(self, oid: str) -> tuple[str, bytes]:
         """Return type and content of an object.
 

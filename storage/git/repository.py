@@ -104,8 +104,9 @@ class GitRepository:
         self._reader.follow()
 
     def close(self) -> None:
-        """Release libgit2's handles."""
+        """Release libgit2's handles, and close the packs."""
         self._contents.close()
+        self._reader.close()
         self._repo.free()
 
     # --- the branch -----------------------------------------------------------------------------------------

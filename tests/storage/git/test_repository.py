@@ -363,3 +363,22 @@ def test_each_commit_of_the_log_is_read_once(repo, monkeypatch):
     monkeypatch.setattr(repo._reader, "read", lambda oid: read.append(oid) or reading(oid))
     repo._reader.commit.cache_clear()
     assert [info.id for info in repo.log()] == commits[:0:-1] == read
+
+
+def test_a_closed_repository_holds_no_pack_open_and_can_still_be_read(repo, git, tmp_path):
+    """A process that opens one repository after another would run out of file descriptors."""
+    _commit(repo, repo.update_tree("", {"f": _put(repo, b"packed")}))
+    git("repack", "-adq")
+    again = GitRepository(tmp_path)
+    assert again.head
+    list(again.log())
+    assert _open_packs(tmp_path)
+    again.close()
+    repo.close()
+    assert not _open_packs(tmp_path)
+    assert list(again.log())
+
+
+def _open_packs(root):
+    links = (os.path.realpath(f"/proc/self/fd/{one}") for one in os.listdir("/proc/self/fd"))
+    return [link for link in links if link.startswith(str(root)) and "/pack-" in link]
