@@ -33,7 +33,10 @@ from agentx.storage.text import one_line
 from agentx.workspace import Workspace
 
 LOOK_S = 0.25
-"""Seconds between two checks for work that became due or ended."""
+"""Seconds between two checks for work that became due, or that another daemon ended."""
+
+POLL_S = 0.1
+"""Seconds between two looks into the queue."""
 
 RETRY_S = 5.0
 """Seconds before a workspace in which nothing could be started is tried again."""
@@ -85,6 +88,7 @@ class _WorkspaceWatch:
         self.root = root
         self.found = Passed()
         self.work: _Handle | None = None
+        self.asked_at = 0.0
         self.quiet_until = 0.0
 
 
@@ -132,7 +136,8 @@ class Daemon:
         self._watched = [_WorkspaceWatch(root) for root in roots]
         self._settings, self._on_result, self._database = settings, on_result, database
         self._workers, self._rates, self._grace_s = workers, rates, grace_s
-        self._stop = threading.Event()
+        self._stop, self._wake = threading.Event(), threading.Event()
+        self._results: dict[str, Passed] = {}
         self._pool = RunPool(settings, ["agentx.scheduling.daemon"])
 
     def stop(self) -> None:
@@ -140,6 +145,7 @@ class Daemon:
         if self._stop.is_set():
             self._grace_s = 0.0
         self._stop.set()
+        self._wake.set()
 
     def run(self, *, once: bool = False) -> None:
         """Work until :meth:`stop`.
@@ -165,18 +171,17 @@ class Daemon:
                     ) from error
                 if once and not any(busy):
                     return
-                self._stop.wait(LOOK_S)
+                self._wake.wait(LOOK_S)
+                self._wake.clear()
 
     # --- one workspace --------------------------------------------------------------------------------------
 
     def _attend(self, one: _WorkspaceWatch, enqueue: Callable[[Path, str], _Handle]) -> bool:
         """Collect finished work and enqueue what is due; return whether work is in progress."""
         if one.work is not None:
-            status = one.work.get_status().status
-            if status in _WAITING:
+            found = self._results.pop(str(one.root), None) or _asked(one, one.work)
+            if found is None:
                 return True
-            done = status == "SUCCESS"
-            found = msgspec.json.decode(one.work.get_result(), type=Passed) if done else Passed(error=status)
             one.work = None
             self._tell(one, found)
         if time.monotonic() < one.quiet_until:
@@ -201,9 +206,11 @@ class Daemon:
         """Run what is due first in a resident process; return its :class:`Passed` as JSON."""
         if self._stop.is_set():
             return _json(Passed())
-        found: list[Passed] = list(self._pool.call(carry_out, Path(root), self._settings))
+        said: list[Passed] = list(self._pool.call(carry_out, Path(root), self._settings))
         lost = Passed(error="the process of a run exited without a result; the run was interrupted")
-        return _json(found[-1] if found else lost)
+        self._results[root] = found = said[-1] if said else lost
+        self._wake.set()
+        return _json(found)
 
     # --- start and stop -------------------------------------------------------------------------------------
 
@@ -247,7 +254,7 @@ class Daemon:
                     partition_concurrency=1,
                     worker_concurrency=self._workers,
                     limiter={"limit": rate, "period": 60.0} if rate else None,
-                    polling_interval_sec=LOOK_S,
+                    polling_interval_sec=POLL_S,
                     on_conflict="always_update",
                 )
         except Exception as error:
@@ -281,6 +288,22 @@ class Daemon:
         DBOS would wait for a file that was deleted.
         """
         return 0 if self._database or not self._file.exists() else self._file.stat().st_ino
+
+
+def _asked(one: _WorkspaceWatch, work: _Handle) -> Passed | None:
+    """Ask the database for the result of work that another daemon may have ended; ``None`` if there is none.
+
+    It is asked once each :data:`LOOK_S`.
+    """
+    if time.monotonic() < one.asked_at + LOOK_S:
+        return None
+    one.asked_at = time.monotonic()
+    status = work.get_status().status
+    if status in _WAITING:
+        return None
+    return (
+        msgspec.json.decode(work.get_result(), type=Passed) if status == "SUCCESS" else Passed(error=status)
+    )
 
 
 # --- in a resident process ----------------------------------------------------------------------------------
