@@ -6,7 +6,7 @@ BIN := .venv/bin
 SCALE := default
 DEMO := sample_workspaces/disable-cache/README.md
 PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	--annotation-style line --custom-compile-command "make pins"
+	--no-strip-extras --annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
 .PHONY: help demo test lint types units examples docs bench compare eval faults fuzz fleet-test fleet-bench pins \
