@@ -121,8 +121,9 @@ function Filters({ workspace, query, overview }) {
   useEffect(() => setWords(query.q ?? ""), [query.q]);
   useEffect(() => setPath(query.path ?? ""), [query.path]);
   const change = (changes) => setQuery({ before: "", ...changes });
-  const counted = (counts, title) => [["", "All"], ...Object.entries(counts ?? {})
-    .sort((a, b) => b[1] - a[1]).map(([name, count]) => [name, `${title(name)} (${number(count)})`])];
+  // The chosen one is an option before the counts are known, or the browser would show "All" for it.
+  const counted = (counts, title, value) => [["", "All"], ...(!value || Object.hasOwn(counts ?? {}, value) ? [] : [[value, title(value)]]),
+    ...Object.entries(counts ?? {}).sort((a, b) => b[1] - a[1]).map(([name, count]) => [name, `${title(name)} (${number(count)})`])];
   const chosen = FILTERS.some((name) => query[name]) || query.before;
   const submit = (event) => {
     event.preventDefault();
@@ -133,8 +134,8 @@ function Filters({ workspace, query, overview }) {
       <input type="search" data-search value=${words} placeholder="in any part of an event" maxlength="400"
         onInput=${(event) => setWords(event.currentTarget.value)} onBlur=${submit} />
     <//>
-    <${Choice} label="What" value=${query.type ?? ""} options=${counted(overview?.counts, typeTitle)} onChange=${(type) => change({ type })} />
-    <${Choice} label="Who" value=${query.actor ?? ""} options=${counted(overview?.actors, (name) => name)} onChange=${(actor) => change({ actor })} />
+    <${Choice} label="What" value=${query.type ?? ""} options=${counted(overview?.counts, typeTitle, query.type)} onChange=${(type) => change({ type })} />
+    <${Choice} label="Who" value=${query.actor ?? ""} options=${counted(overview?.actors, (name) => name, query.actor)} onChange=${(actor) => change({ actor })} />
     <${Field} label="File or folder">
       <input type="text" value=${path} placeholder="chapters/" maxlength="400"
         onInput=${(event) => setPath(event.currentTarget.value)} onBlur=${submit} />

@@ -101,6 +101,19 @@ def test_a_click_leads_from_the_timeline_to_an_event_its_cause_its_file_and_back
     assert "lives in Lisbon" in looking.text()
 
 
+def test_a_filter_is_shown_as_set_before_the_counts_are_known(watch, url):
+    looking = watch(url)
+    page = looking.page
+    looking.settle()
+    page.get_by_role("combobox", name="What").select_option("ToolCallExecuted")
+    page.get_by_text("Create index.md").first.click()
+    page.wait_for_selector(".diff")
+    page.route("**/overview*", lambda route: None)  # it never comes
+    page.go_back()
+    page.wait_for_selector("[data-seq]")
+    assert page.get_by_role("combobox", name="What").input_value() == "ToolCallExecuted"
+
+
 def test_what_another_process_records_appears_at_once(watch, url, environ, story):
     looking = watch(url)
     looking.page.wait_for_selector(".stream-state.good")
