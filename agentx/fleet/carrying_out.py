@@ -24,7 +24,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunEnded
 from agentx.storage.git.exchange.remotes import PushRefused, RemoteFailed
 from agentx.storage.text import one_line
-from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead
+from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead, push
 from agentx.workspace import Workspace
 
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
@@ -114,13 +114,13 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
         for _ in range(_ROUNDS):
             seconds: dict[str, float] = {}
             with _timed(seconds, "fetch"):
-                ws, temperature = _reached(lambda: bring(home, copy, url, submission, own))
+                ws, fetched, temperature = _reached(lambda: bring(home, copy, url, submission, own))
             with ws:
                 with _timed(seconds, "run"):
                     result = _run(ws, submission)
                 try:
                     with _timed(seconds, "push"):
-                        commit = _push(ws)
+                        commit = _push(ws, fetched)
                 except (HistoriesDiverged, RemoteAhead, PushRefused):
                     continue  # another worker was first: the copy is set aside, and its history is looked at
             if result.status == "INTERRUPTED":
@@ -172,8 +172,8 @@ def ended(ws: Workspace, submission: str) -> Result | None:
     return Result(status=ends[-1].status, reason=one_line(ends[-1].reason), run=started.run, already=True)
 
 
-def _push(ws: Workspace) -> str:
-    """Push, waiting for the remote; return the commit that it has now.
+def _push(ws: Workspace, fetched: str) -> str:
+    """Push onto the commit that was fetched, waiting for the remote; return the commit that it has now.
 
     Raises:
         HistoriesDiverged: The remote has events that are missing here.
@@ -181,7 +181,7 @@ def _push(ws: Workspace) -> str:
     """
 
     def once() -> str:
-        return ws.push("origin").commit
+        return push(ws.engine, "origin", fetched=fetched).commit
 
     return _reached(once)
 

@@ -111,7 +111,7 @@ class Home:
 
 def bring(
     home: Home, copy: Path, url: str, submission: Submission, settings: Settings
-) -> tuple[Workspace, str]:
+) -> tuple[Workspace, str, str]:
     """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
 
     Args:
@@ -122,7 +122,7 @@ def bring(
         settings: Settings, with the submission's records.
 
     Returns:
-        The open workspace; and ``warm`` or ``cold``.
+        The open workspace, the commit of the remote, and ``warm`` or ``cold``.
 
     Raises:
         RemoteFailed: The remote cannot be reached.
@@ -131,7 +131,7 @@ def bring(
         ws = None
         try:
             ws = Workspace.open(copy, settings=settings)
-            ws.pull("origin")
+            fetched = ws.pull("origin").commit
         except RemoteFailed:
             if ws is not None:
                 ws.close()
@@ -144,9 +144,9 @@ def bring(
             )
             home.set_aside(copy, about)
         else:
-            return ws, "warm"
-    Remote.clone(url, copy, settings.environ)
-    return Workspace.open(copy, settings=settings), "cold"
+            return ws, fetched, "warm"
+    fetched = Remote.clone(url, copy, settings.environ)
+    return Workspace.open(copy, settings=settings), fetched, "cold"
 
 
 def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple[str, str, bool]]:

@@ -99,7 +99,14 @@ def _remote(engine: Engine, name: str, url: str) -> Remote:
 # --- push ---------------------------------------------------------------------------------------------------
 
 
-def push(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+def push(
+    engine: Engine,
+    name: str = "",
+    url: str = "",
+    progress: Progress | None = None,
+    *,
+    fetched: str | None = None,
+) -> Exchanged:
     """Push this workspace to a remote; unrecorded edits are recorded first.
 
     Args:
@@ -107,6 +114,9 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         name: Name of the remote; by default the only one, or ``origin``.
         url: URL of a new remote.
         progress: Receives progress.
+        fetched: The commit that was fetched or cloned from it a moment ago; by default it is fetched. If the
+            remote has another one by now, it refuses the push. A remote in a directory is then treated like a
+            server: what others pushed into it is not checked again.
 
     Raises:
         NoRemote: The remote does not exist.
@@ -118,13 +128,15 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     remote = _remote(engine, name, url)
     head = engine.settle()[0]
     _check_ours(engine.git.repo, head)
-    theirs = remote.fetch(progress)
+    theirs = remote.fetch(progress) if fetched is None else fetched
     engine.git.refuse_damaged(recovery.last_recorded(engine.git.repo, theirs).seq)
     _check_push(engine.git.repo, remote, head, theirs)
-    restored = remote.complete(theirs, progress)
+    restored = remote.complete(theirs, progress) if fetched is None else 0
     if theirs != head:
         try:
             remote.push(head, theirs, progress)
+            if fetched is None:
+                remote.note_complete(head)
         except PushRefused:
             now = remote.fetch(progress)
             if now != theirs:

@@ -115,13 +115,16 @@ class Remote:
         return cls(root, name, url or known[name], environ)
 
     @classmethod
-    def clone(cls, url: str, root: Path, environ: Mapping[str, str] | None = None) -> None:
+    def clone(cls, url: str, root: Path, environ: Mapping[str, str] | None = None) -> str:
         """Clone the branch of a repository; the new directory appears once it is complete.
 
         Args:
             url: A directory, or a URL that Git accepts.
             root: The new directory; its parent exists.
             environ: As for :meth:`find`.
+
+        Returns:
+            The commit that its branch names.
 
         Raises:
             RemoteFailed: It cannot be reached, is damaged, or has no branch ``main``.
@@ -140,6 +143,7 @@ class Remote:
             git_program.run(command, environ=None if here else environ)
             nofollow.replace(made, root)
             sync_directory(root.parent)
+            return Branch(root / ".git").read()
 
     @staticmethod
     def create(url: str) -> bool:
@@ -229,8 +233,20 @@ class Remote:
             if self._backups().get(str(self._path)) == _Complete(commit, _listing(backup)):
                 return 0
             sent = transfer.complete(self._git_dir, backup, commit, progress)
-            self._remember(commit, backup)
+            self.note_complete(commit)
         return sent
+
+    def note_complete(self, commit: str) -> None:
+        """Remember that a backup in a directory holds everything reachable from its branch, as it is now.
+
+        Raises:
+            RemoteFailed: It cannot be read.
+        """
+        if not self._path:
+            return
+        with self._translated():
+            known = self._backups() | {str(self._path): _Complete(commit, _listing(self._backup()))}
+            write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
 
     def push(self, commit: str, expected: str, progress: Progress | None = None) -> None:
         """Fast-forward its branch ``main`` to our commit.
@@ -259,8 +275,7 @@ class Remote:
                     raise PushRefused(self._refusal(refused[1], error)) from error
                 raise
             if backup:
-                transfer.sync(backup)
-                self._remember(commit, backup)
+                transfer.sync(backup, BRANCH, new=not expected)
             self._keep(commit)
 
     def put_aside(self, commit: str, ref: str) -> None:
@@ -293,7 +308,7 @@ class Remote:
                     raise PushRefused(self._refusal(refused[1], error)) from error
                 raise
             if backup:
-                transfer.sync(backup)
+                transfer.sync(backup, ref, new=True)
 
     def _run(
         self,
@@ -353,10 +368,6 @@ class Remote:
             return msgspec.json.decode(content, type=dict[str, _Complete])
         except (OSError, msgspec.MsgspecError):
             return {}
-
-    def _remember(self, commit: str, backup: Path) -> None:
-        known = self._backups() | {str(self._path): _Complete(commit, _listing(backup))}
-        write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
 
     # --- here -----------------------------------------------------------------------------------------------
 
