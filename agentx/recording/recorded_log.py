@@ -71,8 +71,7 @@ class RecordedLog:
         self._codec = codec
         self._bus = bus
         self._added = added
-        version = f"{FOLD_VERSION}-{codec.fingerprint}"
-        self._snapshots = Snapshots(cache / "snapshots", self.history, version, sealed=True)
+        self._snapshots = snapshots_of(cache, self.history)
         self._snapshot_seq = 0
         self._keys = Keys(cache / "keys.sqlite3", self.history)
 
@@ -118,6 +117,11 @@ class RecordedLog:
     def forget_snapshots(self) -> None:
         """Delete the snapshots."""
         self._snapshots.clear()
+
+    @property
+    def snapshot_seq(self) -> int:
+        """The event of the latest snapshot; 0 for none."""
+        return self._snapshot_seq
 
     @property
     def snapshot_due(self) -> bool:
@@ -240,3 +244,13 @@ class RecordedLog:
         self._published = max(self._published, self.state.seq)
         for event in self.history.read(after, told_already):
             self._bus.enqueue([(event.type, event), (ALL, event)])
+
+
+def state_version(history: History) -> str:
+    """Return what identifies the fold and the event types: a state of another version is not used."""
+    return f"{FOLD_VERSION}-{history.fingerprint}"
+
+
+def snapshots_of(cache: Path, history: History) -> Snapshots:
+    """Return the snapshots of a workspace's state, which are below the directory of its caches."""
+    return Snapshots(cache / "snapshots", history, state_version(history), sealed=True)

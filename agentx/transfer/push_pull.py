@@ -105,6 +105,7 @@ def push(
     url: str = "",
     progress: Progress | None = None,
     *,
+    remote: Remote | None = None,
     fetched: str | None = None,
 ) -> Exchanged:
     """Push this workspace to a remote; unrecorded edits are recorded first.
@@ -114,6 +115,7 @@ def push(
         name: Name of the remote; by default the only one, or ``origin``.
         url: URL of a new remote.
         progress: Receives progress.
+        remote: The remote itself, instead of a name and a URL.
         fetched: The commit that was fetched or cloned from it a moment ago; by default it is fetched. If the
             remote has another one by now, it refuses the push. A remote in a directory is then treated like a
             server: what others pushed into it is not checked again.
@@ -125,7 +127,7 @@ def push(
         HistoriesDiverged: Both sides have new events, or this is a fork of what the remote holds.
         HistoryDamaged: The history here is damaged, in the log or in the commit; nothing was sent.
     """
-    remote = _remote(engine, name, url)
+    remote = remote or _remote(engine, name, url)
     head = engine.settle()[0]
     _check_ours(engine.git.repo, head)
     theirs = remote.fetch(progress) if fetched is None else fetched
@@ -187,7 +189,14 @@ def _refuse_fork(
 # --- pull ---------------------------------------------------------------------------------------------------
 
 
-def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+def pull(
+    engine: Engine,
+    name: str = "",
+    url: str = "",
+    progress: Progress | None = None,
+    *,
+    remote: Remote | None = None,
+) -> Exchanged:
     """Update this workspace from a remote, given as for :func:`push`; unrecorded edits are recorded first.
 
     Raises:
@@ -198,7 +207,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     write_path = engine.write_path
     repo = write_path.git.repo
-    remote = _remote(engine, name, url)
+    remote = remote or _remote(engine, name, url)
     theirs = remote.fetch(progress)
     if not theirs:
         raise RemoteFailed(
