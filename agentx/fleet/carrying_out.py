@@ -34,6 +34,9 @@ PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 _ROUNDS = 5
 """How often another worker may push first before this one gives the submission back."""
 
+_SNAPSHOT_EVENTS = 250
+"""A worker opens a copy for each run, so it saves a snapshot sooner than a process that stays."""
+
 _Done = TypeVar("_Done")
 _CUT_OFF = ("RUNNING", "INTERRUPTED")
 
@@ -138,6 +141,8 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
             if result.status == "INTERRUPTED":
                 raise KeyboardInterrupt
             home.finished(submission.workspace)
+            if ws.engine.log.snapshot_age > _SNAPSHOT_EVENTS:
+                ws.engine.log.save_snapshot(ws.engine.snapshot())
             if remote_cache.is_due(copy, ws.engine.log.snapshot_seq):
                 home.offer_caches(submission.workspace, url)
             return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=seconds)

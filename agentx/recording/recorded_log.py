@@ -124,9 +124,14 @@ class RecordedLog:
         return self._snapshot_seq
 
     @property
+    def snapshot_age(self) -> int:
+        """Number of events folded since the last snapshot; 0 if the log is damaged and none may be saved."""
+        return 0 if self.damage else self.state.seq - self._snapshot_seq
+
+    @property
     def snapshot_due(self) -> bool:
         """Whether enough events were folded since the last snapshot."""
-        return self.state.seq - self._snapshot_seq >= SNAPSHOT_EVENTS and not self.damage
+        return self.snapshot_age >= SNAPSHOT_EVENTS
 
     def save_snapshot(self, state: State) -> None:
         """Save a copy of the state."""
