@@ -221,7 +221,8 @@ class _AgentRun:
         self.conversation = Conversation(opened, self.ws.read_body)
         for event in self.recorded(opened - 1):
             self.conversation.apply(event)
-        self.ws.flush()  # `git log` shows the user's request before any work on it
+        if not self.due.submission:  # nobody looks into a fleet worker's copy while it works
+            self.ws.flush()  # `git log` shows the user's request before any work on it
         self.observer.run_started(self.id, self.model.name, self.conversation.message, resumed=resumed)
 
     def unfinished(self) -> int:

@@ -16,15 +16,16 @@ import msgspec
 from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.turn import DueTime, alone
 from agentx.engine import models
-from agentx.fleet.local_copy import STRANDED, Home, bring, deliver
+from agentx.fleet import remote_cache
+from agentx.fleet.local_copy import STRANDED, Home, bring, deliver, remote_of
 from agentx.fleet.submission import Submission
 from agentx.scheduling.resume_check import MOST_TRIES
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunEnded
-from agentx.storage.git.exchange.remotes import PushRefused, RemoteFailed
+from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.text import one_line
-from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead
+from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead, push
 from agentx.workspace import Workspace
 
 PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
@@ -32,6 +33,9 @@ PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
 
 _ROUNDS = 5
 """How often another worker may push first before this one gives the submission back."""
+
+_SNAPSHOT_EVENTS = 250
+"""A worker opens a copy for each run, so it saves a snapshot sooner than a process that stays."""
 
 _Done = TypeVar("_Done")
 _CUT_OFF = ("RUNNING", "INTERRUPTED")
@@ -93,6 +97,17 @@ def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str,
                 yield str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False
 
 
+def offer_in_process(root: Path, settings: Settings) -> Iterator[str]:
+    """Push the caches of workspaces that grew, beside their remotes; yield the name of each."""
+    home = Home(root)
+    for workspace, url in home.offers():
+        copy = home.copies / workspace
+        with contextlib.suppress(AgentXError):  # until the remote can be reached
+            remote_cache.offer(copy, remote_of(copy, url, settings), settings)
+            home.offered(workspace)
+            yield workspace
+
+
 def carry_out(home: Home, url: str, submission: Submission, settings: Settings) -> Result:
     """Carry out a submission, unless its run is in the remote's history already.
 
@@ -114,18 +129,22 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
         for _ in range(_ROUNDS):
             seconds: dict[str, float] = {}
             with _timed(seconds, "fetch"):
-                ws, temperature = _reached(lambda: bring(home, copy, url, submission, own))
+                ws, fetched, temperature = _reached(lambda: bring(home, copy, url, submission, own))
             with ws:
                 with _timed(seconds, "run"):
                     result = _run(ws, submission)
                 try:
                     with _timed(seconds, "push"):
-                        commit = _push(ws)
+                        commit = _push(ws, remote_of(copy, url, own), fetched)
                 except (HistoriesDiverged, RemoteAhead, PushRefused):
                     continue  # another worker was first: the copy is set aside, and its history is looked at
             if result.status == "INTERRUPTED":
                 raise KeyboardInterrupt
             home.finished(submission.workspace)
+            if ws.engine.log.snapshot_age > _SNAPSHOT_EVENTS:
+                ws.engine.log.save_snapshot(ws.engine.snapshot())
+            if remote_cache.is_due(copy, ws.engine.log.snapshot_seq):
+                home.offer_caches(submission.workspace, url)
             return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=seconds)
         return Result(status="AGAIN", reason="other pushes to this workspace came first each time")
 
@@ -172,8 +191,8 @@ def ended(ws: Workspace, submission: str) -> Result | None:
     return Result(status=ends[-1].status, reason=one_line(ends[-1].reason), run=started.run, already=True)
 
 
-def _push(ws: Workspace) -> str:
-    """Push, waiting for the remote; return the commit that it has now.
+def _push(ws: Workspace, remote: Remote, fetched: str) -> str:
+    """Push onto the commit that was fetched, waiting for the remote; return the commit that it has now.
 
     Raises:
         HistoriesDiverged: The remote has events that are missing here.
@@ -181,7 +200,7 @@ def _push(ws: Workspace) -> str:
     """
 
     def once() -> str:
-        return ws.push("origin").commit
+        return push(ws.engine, remote=remote, fetched=fetched).commit
 
     return _reached(once)
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.fleet import remote_cache
 from agentx.fleet.submission import Submission
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
-from agentx.storage.files.durable import sync_directory, write_file
+from agentx.storage.files.durable import sync_directory, write_file, write_temporary
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.exchange.remotes import Remote, RemoteFailed
+from agentx.transfer.push_pull import pull
 from agentx.workspace import Workspace
 
 STRANDED = "refs/agentx/stranded/"
@@ -56,8 +58,8 @@ class Home:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.copies, self.stranded = root / "workspaces", root / "stranded"
-        self._locks, self._records = root / "locks", root / "records"
-        for folder in (self.copies, self.stranded, self._locks, self._records):
+        self._locks, self._records, self._offers = root / "locks", root / "records", root / "offers"
+        for folder in (self.copies, self.stranded, self._locks, self._records, self._offers):
             nofollow.make_directory(folder, parents=True)
 
     @contextlib.contextmanager
@@ -73,7 +75,8 @@ class Home:
     def keep_records(self, url: str, submission: Submission) -> Path:
         """Note that a submission is at work, and return a private file with its signed records."""
         path = self._records / f"{submission.workspace}.trust"
-        write_file(path, submission.records.encode(), 0o600)
+        records = write_temporary(self._records, submission.records.encode(), 0o600, sync=False)
+        nofollow.replace(records, path)  # not synced: it is written again before the next run
         write_file(path.with_suffix(".json"), msgspec.json.encode((url, submission)), 0o600)
         return path
 
@@ -88,6 +91,22 @@ class Home:
             with contextlib.suppress(FileNotFoundError):
                 found.append(msgspec.json.decode(nofollow.read(path), type=tuple[str, Submission]))
         return found
+
+    def offer_caches(self, workspace: str, url: str) -> None:
+        """Note that a workspace's caches are worth being kept beside its remote."""
+        nofollow.write(self._offers / workspace, url.encode())
+
+    def offers(self) -> list[tuple[str, str]]:
+        """Return the workspaces whose caches are to be pushed, with the URLs of their remotes."""
+        found = []
+        for path in nofollow.listed(self._offers):
+            with contextlib.suppress(FileNotFoundError):
+                found.append((path.name, nofollow.read_text(path)))
+        return found
+
+    def offered(self, workspace: str) -> None:
+        """Note that a workspace's caches were pushed, or need not be."""
+        nofollow.remove(self._offers / workspace, missing_ok=True)
 
     def set_aside(self, copy: Path, about: Stranded) -> None:
         """Move a copy out of the way, with all that it has."""
@@ -111,7 +130,7 @@ class Home:
 
 def bring(
     home: Home, copy: Path, url: str, submission: Submission, settings: Settings
-) -> tuple[Workspace, str]:
+) -> tuple[Workspace, str, str]:
     """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
 
     Args:
@@ -122,7 +141,7 @@ def bring(
         settings: Settings, with the submission's records.
 
     Returns:
-        The open workspace; and ``warm`` or ``cold``.
+        The open workspace, the commit of the remote, and ``warm`` or ``cold``.
 
     Raises:
         RemoteFailed: The remote cannot be reached.
@@ -131,7 +150,7 @@ def bring(
         ws = None
         try:
             ws = Workspace.open(copy, settings=settings)
-            ws.pull("origin")
+            fetched = pull(ws.engine, remote=remote_of(copy, url, settings)).commit
         except RemoteFailed:
             if ws is not None:
                 ws.close()
@@ -144,9 +163,22 @@ def bring(
             )
             home.set_aside(copy, about)
         else:
-            return ws, "warm"
-    Remote.clone(url, copy, settings.environ)
-    return Workspace.open(copy, settings=settings), "cold"
+            return ws, fetched, "warm"
+    fetched = Remote.clone(url, copy, _environ(settings))
+    remote_cache.adopt(copy, remote_of(copy, url, settings), settings)
+    return Workspace.open(copy, settings=settings), fetched, "cold"
+
+
+def remote_of(copy: Path, url: str, settings: Settings) -> Remote:
+    """Return the remote of a copy: at the URL of the fleet, whatever the copy's configuration names.
+
+    Git's credential helpers get the keys of the worker's environment there.
+    """
+    return Remote(copy, "origin", url, _environ(settings))
+
+
+def _environ(settings: Settings) -> dict[str, str]:
+    return {**settings.environ, **settings.keys}
 
 
 def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple[str, str, bool]]:
@@ -165,7 +197,7 @@ def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple
     with Workspace.open(folder / _COPY, settings=settings) as ws:
         head = ws.engine.settle()[0]
         ref = f"{STRANDED}{about.submission}-{head[:12]}"
-        remote, repo = Remote.find(ws.root, "origin"), ws.engine.git.repo
+        remote, repo = remote_of(ws.root, about.url, settings), ws.engine.git.repo
         try:
             theirs = remote.fetch()
         except RemoteFailed:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
+from agentx.fleet.carrying_out import Result, in_process, offer_in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
@@ -165,6 +165,8 @@ class Worker:
         """Push what was set aside, now and then, until the end."""
         while True:
             self._deliver()
+            if self._home.offers():
+                list(self._pool.call(offer_in_process, self._home.root, self._settings))
             if self._left.wait(min(10.0, self._place.lease_s / BEATS_PER_LEASE)):
                 return
 

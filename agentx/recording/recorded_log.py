@@ -71,8 +71,7 @@ class RecordedLog:
         self._codec = codec
         self._bus = bus
         self._added = added
-        version = f"{FOLD_VERSION}-{codec.fingerprint}"
-        self._snapshots = Snapshots(cache / "snapshots", self.history, version, sealed=True)
+        self._snapshots = snapshots_of(cache, self.history)
         self._snapshot_seq = 0
         self._keys = Keys(cache / "keys.sqlite3", self.history)
 
@@ -120,9 +119,19 @@ class RecordedLog:
         self._snapshots.clear()
 
     @property
+    def snapshot_seq(self) -> int:
+        """The event of the latest snapshot; 0 for none."""
+        return self._snapshot_seq
+
+    @property
+    def snapshot_age(self) -> int:
+        """Number of events folded since the last snapshot; 0 if the log is damaged and none may be saved."""
+        return 0 if self.damage else self.state.seq - self._snapshot_seq
+
+    @property
     def snapshot_due(self) -> bool:
         """Whether enough events were folded since the last snapshot."""
-        return self.state.seq - self._snapshot_seq >= SNAPSHOT_EVENTS and not self.damage
+        return self.snapshot_age >= SNAPSHOT_EVENTS
 
     def save_snapshot(self, state: State) -> None:
         """Save a copy of the state."""
@@ -240,3 +249,13 @@ class RecordedLog:
         self._published = max(self._published, self.state.seq)
         for event in self.history.read(after, told_already):
             self._bus.enqueue([(event.type, event), (ALL, event)])
+
+
+def state_version(history: History) -> str:
+    """Return what identifies the fold and the event types: a state of another version is not used."""
+    return f"{FOLD_VERSION}-{history.fingerprint}"
+
+
+def snapshots_of(cache: Path, history: History) -> Snapshots:
+    """Return the snapshots of a workspace's state, which are below the directory of its caches."""
+    return Snapshots(cache / "snapshots", history, state_version(history), sealed=True)

@@ -99,7 +99,15 @@ def _remote(engine: Engine, name: str, url: str) -> Remote:
 # --- push ---------------------------------------------------------------------------------------------------
 
 
-def push(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+def push(
+    engine: Engine,
+    name: str = "",
+    url: str = "",
+    progress: Progress | None = None,
+    *,
+    remote: Remote | None = None,
+    fetched: str | None = None,
+) -> Exchanged:
     """Push this workspace to a remote; unrecorded edits are recorded first.
 
     Args:
@@ -107,6 +115,10 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         name: Name of the remote; by default the only one, or ``origin``.
         url: URL of a new remote.
         progress: Receives progress.
+        remote: The remote itself, instead of a name and a URL.
+        fetched: The commit that was fetched or cloned from it a moment ago; by default it is fetched. If the
+            remote has another one by now, it refuses the push. A remote in a directory is then treated like a
+            server: what others pushed into it is not checked again.
 
     Raises:
         NoRemote: The remote does not exist.
@@ -115,16 +127,18 @@ def push(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
         HistoriesDiverged: Both sides have new events, or this is a fork of what the remote holds.
         HistoryDamaged: The history here is damaged, in the log or in the commit; nothing was sent.
     """
-    remote = _remote(engine, name, url)
+    remote = remote or _remote(engine, name, url)
     head = engine.settle()[0]
     _check_ours(engine.git.repo, head)
-    theirs = remote.fetch(progress)
+    theirs = remote.fetch(progress) if fetched is None else fetched
     engine.git.refuse_damaged(recovery.last_recorded(engine.git.repo, theirs).seq)
     _check_push(engine.git.repo, remote, head, theirs)
-    restored = remote.complete(theirs, progress)
+    restored = remote.complete(theirs, progress) if fetched is None else 0
     if theirs != head:
         try:
             remote.push(head, theirs, progress)
+            if fetched is None:
+                remote.note_complete(head)
         except PushRefused:
             now = remote.fetch(progress)
             if now != theirs:
@@ -175,7 +189,14 @@ def _refuse_fork(
 # --- pull ---------------------------------------------------------------------------------------------------
 
 
-def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | None = None) -> Exchanged:
+def pull(
+    engine: Engine,
+    name: str = "",
+    url: str = "",
+    progress: Progress | None = None,
+    *,
+    remote: Remote | None = None,
+) -> Exchanged:
     """Update this workspace from a remote, given as for :func:`push`; unrecorded edits are recorded first.
 
     Raises:
@@ -186,7 +207,7 @@ def pull(engine: Engine, name: str = "", url: str = "", progress: Progress | Non
     """
     write_path = engine.write_path
     repo = write_path.git.repo
-    remote = _remote(engine, name, url)
+    remote = remote or _remote(engine, name, url)
     theirs = remote.fetch(progress)
     if not theirs:
         raise RemoteFailed(

@@ -36,9 +36,10 @@ class Signed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The statement of a signed record.
 
     Attributes:
-        kind: ``trust``, ``approval`` or ``run``.
+        kind: ``trust``, ``approval``, ``run`` or ``cache``.
         workspace: Hash of the first event of the workspace that it applies to.
-        what: Digest of the settings with an effect, of the call, or of the submission to a fleet.
+        what: Digest of the settings with an effect, of the call, of the submission to a fleet, or of the
+            caches that a fleet's worker keeps beside a remote.
         items: Digests of what the history may run.
         commands: Whether ``run_command`` may run without isolation.
         issued: Start of its validity, in UTC.
@@ -140,6 +141,20 @@ def find(
             content = file.read(MAX_BYTES)
     except OSError as error:
         return None, f"the signed record {path} cannot be read: {error.strerror}"
+    found, why = find_in(content, accepted, kind=kind, workspace=workspace, what=what, now=now)
+    return found, why and f"the signed record {path} {why}"
+
+
+def find_in(
+    content: bytes,
+    accepted: Sequence[str],
+    *,
+    kind: str,
+    workspace: str,
+    what: str,
+    now: datetime | None = None,
+) -> tuple[Signed | None, str]:
+    """Find a record in the content of a file; see :func:`find`."""
     whys = []
     for line in content.splitlines():
         try:
@@ -152,8 +167,7 @@ def find(
             if not why:
                 return found.record, ""
             whys.append(why)
-    why = whys[-1] if whys else f"grants no {kind}"
-    return None, f"the signed record {path} {why}"
+    return None, whys[-1] if whys else f"grants no {kind}"
 
 
 def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
@@ -177,7 +191,11 @@ def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str,
         return "has no valid expiry time"
     if line.record.what == what:
         return ""
-    other = {"trust": "settings other than those in agentx.toml", "run": "another run"}
+    other = {
+        "trust": "settings other than those in agentx.toml",
+        "run": "another run",
+        "cache": "other caches",
+    }
     return f"is for {other.get(line.record.kind, 'another call')}"
 
 

@@ -55,6 +55,7 @@ class Branch:
         self._lock = git_dir / f"{BRANCH}.lock"
         self._scratch = git_dir / _SCRATCH
         self._log = git_dir / "logs" / BRANCH
+        self._unsynced = False
 
     def read(self) -> str:
         """Return the commit that the branch names; empty before the first."""
@@ -89,6 +90,7 @@ class Branch:
                 else:
                     self._note(moves, who)
                     nofollow.replace(self._lock, self._path)
+                    self._unsynced = True
             except BaseException:
                 nofollow.remove(self._lock, missing_ok=True)
                 raise
@@ -170,11 +172,18 @@ class Branch:
         return found[:limit]
 
     def sync(self) -> None:
-        """Sync the branch and its reflog to disk."""
-        for path in (self._path, self._log):
-            with contextlib.suppress(FileNotFoundError):
-                sync_file(path)
-                sync_directory(path.parent)
+        """Sync the branch and its reflog to disk if they were moved here since the last call."""
+        if not self._unsynced:
+            return
+        self._unsynced = False
+        try:
+            for path in (self._path, self._log):
+                with contextlib.suppress(FileNotFoundError):
+                    sync_file(path)
+                    sync_directory(path.parent)
+        except BaseException:
+            self._unsynced = True
+            raise
 
 
 def _move(line: bytes) -> Move | None:

@@ -266,12 +266,12 @@ def _write(folder: int, name: str, stream: bytes, *, sync: bool) -> None:
 
 
 def make_directories(git_dir: Path) -> None:
-    """Create the directories of loose objects in a new repository, so that writes need not create any.
+    """Create the directories of loose objects in a new repository or clone, so that writes create none.
 
     Their names are synced.
     """
     for number in range(256):
-        nofollow.make_directory(git_dir / "objects" / f"{number:02x}")
+        nofollow.make_directory(git_dir / "objects" / f"{number:02x}")  # nothing if it exists
     sync_directory(git_dir / "objects")
 
 

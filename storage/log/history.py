@@ -303,6 +303,16 @@ class History:
         """Return whether the event of a position is there."""
         return position == Position() or self.event_at(position) is not None
 
+    def digest(self, position: Position) -> str:
+        """Return a digest of all bytes of the log up to a position; empty if it does not hold it."""
+        found, mark = False, blake2b(digest_size=32)
+        for segment, file in self._files(1):
+            found = self._number(segment) == position.segment
+            mark.update(file.read(position.offset) if found else file.read())
+            if found:
+                break
+        return mark.hexdigest() if found and self.holds(position) else ""
+
     def stamp(self, before: int) -> str:
         """Return a digest that changes if a sealed segment before this one was touched.
 

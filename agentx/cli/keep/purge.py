@@ -109,8 +109,9 @@ def _warnings(plan: PurgePlan) -> Iterator[str]:
     )
     if plan.remotes:
         yield (
-            f"{', '.join(plan.remotes)} still has it. Delete the branch there, then run "
-            "`agentx push --url URL`. Any push, pull or fetch before that brings everything back."
+            f"{', '.join(plan.remotes)} still has it. Delete the branch there, and what a fleet keeps below "
+            "refs/agentx/; then run `agentx push --url URL`. Any push, pull or fetch before that brings "
+            "everything back."
         )
     if plan.files:
         yield f"Check that it is not in the current content of {', '.join(plan.files[:SHOWN])}."

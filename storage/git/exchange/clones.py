@@ -8,7 +8,7 @@ from agentx.storage.files.lock import FileLock
 from agentx.storage.git import local
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.index_file import IndexFile
-from agentx.storage.git.objects import blob_id
+from agentx.storage.git.objects import blob_id, make_directories
 from agentx.storage.git.repository import EXECUTABLE, LINK, GitRepository
 
 
@@ -41,6 +41,7 @@ def set_up(root: Path) -> None:
             for left in nofollow.tree(git_dir / "info"):
                 if left.name.startswith(TEMPORARY_PREFIX):  # from a first open that was killed
                     nofollow.remove(left)
+            make_directories(git_dir)
             local.set_up(git_dir)
             if mended:
                 IndexFile(git_dir).refresh(mended, root, tree)

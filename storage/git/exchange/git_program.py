@@ -244,6 +244,12 @@ def clone_command(url: str, root: Path, branch: str, *, here: bool) -> list[str]
     ]
 
 
+def limited(command: Sequence[str], most_bytes: int) -> list[str]:
+    """Return a command line whose processes fail to write a file beyond a size, in bytes."""
+    blocks = -(-most_bytes // 512)  # POSIX's unit
+    return ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh", *command]
+
+
 def _settings(settings: Mapping[str, str]) -> list[str]:
     return [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
 

@@ -8,13 +8,14 @@ import contextlib
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pygit2
-from pygit2.enums import RepositoryOpenFlag
+from pygit2.enums import FileMode, RepositoryOpenFlag
 
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
@@ -115,13 +116,16 @@ class Remote:
         return cls(root, name, url or known[name], environ)
 
     @classmethod
-    def clone(cls, url: str, root: Path, environ: Mapping[str, str] | None = None) -> None:
+    def clone(cls, url: str, root: Path, environ: Mapping[str, str] | None = None) -> str:
         """Clone the branch of a repository; the new directory appears once it is complete.
 
         Args:
             url: A directory, or a URL that Git accepts.
             root: The new directory; its parent exists.
             environ: As for :meth:`find`.
+
+        Returns:
+            The commit that its branch names.
 
         Raises:
             RemoteFailed: It cannot be reached, is damaged, or has no branch ``main``.
@@ -140,6 +144,7 @@ class Remote:
             git_program.run(command, environ=None if here else environ)
             nofollow.replace(made, root)
             sync_directory(root.parent)
+            return Branch(root / ".git").read()
 
     @staticmethod
     def create(url: str) -> bool:
@@ -192,17 +197,30 @@ class Remote:
         return commit
 
     def _fetch(self, progress: Progress | None) -> str:
-        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         with self._ours() as ours:
-            try:
-                self._run(
-                    ours, "fetch", "upload-pack", *options, refspec=f"+{BRANCH}:{_THEIRS}", progress=progress
-                )
-            except GitFailed as error:
-                if not any("couldn't find remote ref" in line for line in error.said):
-                    raise
+            self._fetch_into(ours, BRANCH, progress)
             sync_directory(self._git_dir / "objects" / "pack")
             return ours.ref(_THEIRS)
+
+    def _fetch_into(self, ours: Objects, ref: str, progress: Progress | None, most_bytes: int = 0) -> bool:
+        """Fetch a ref; return whether it exists."""
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        try:
+            self._run(
+                ours,
+                "fetch",
+                "upload-pack",
+                *options,
+                refspec=f"+{ref}:{_THEIRS}",
+                progress=progress,
+                shown=ref,
+                most_bytes=most_bytes,
+            )
+        except GitFailed as error:
+            if any("couldn't find remote ref" in line for line in error.said):
+                return False
+            raise
+        return True
 
     def complete(self, commit: str, progress: Progress | None = None) -> int:
         """Ensure that a backup in a directory holds everything reachable from its branch.
@@ -229,8 +247,20 @@ class Remote:
             if self._backups().get(str(self._path)) == _Complete(commit, _listing(backup)):
                 return 0
             sent = transfer.complete(self._git_dir, backup, commit, progress)
-            self._remember(commit, backup)
+            self.note_complete(commit)
         return sent
+
+    def note_complete(self, commit: str) -> None:
+        """Remember that a backup in a directory holds everything reachable from its branch, as it is now.
+
+        Raises:
+            RemoteFailed: It cannot be read.
+        """
+        if not self._path:
+            return
+        with self._translated():
+            known = self._backups() | {str(self._path): _Complete(commit, _listing(self._backup()))}
+            write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
 
     def push(self, commit: str, expected: str, progress: Progress | None = None) -> None:
         """Fast-forward its branch ``main`` to our commit.
@@ -259,8 +289,7 @@ class Remote:
                     raise PushRefused(self._refusal(refused[1], error)) from error
                 raise
             if backup:
-                transfer.sync(backup)
-                self._remember(commit, backup)
+                transfer.sync(backup, BRANCH, new=not expected)
             self._keep(commit)
 
     def put_aside(self, commit: str, ref: str) -> None:
@@ -293,7 +322,77 @@ class Remote:
                     raise PushRefused(self._refusal(refused[1], error)) from error
                 raise
             if backup:
-                transfer.sync(backup)
+                transfer.sync(backup, ref, new=True)
+
+    # --- files beside the branch ----------------------------------------------------------------------------
+
+    def put_files(self, ref: str, files: Mapping[str, bytes]) -> None:
+        """Make a ref outside the branches lead to some files; what it led to before is given up.
+
+        Args:
+            ref: Full name of the ref, such as ``refs/agentx/cache``.
+            files: Contents by name, without directories.
+
+        Raises:
+            PushRefused: The remote rejects it.
+            RemoteFailed: It cannot be reached.
+            GitMissing: The git program is not installed.
+        """
+        with self._translated(), _scratch() as scratch:
+            repo = pygit2.init_repository(str(scratch), bare=True)
+            tree = repo.TreeBuilder()
+            for name, content in files.items():
+                tree.insert(name, repo.create_blob(content), FileMode.BLOB)
+            who = pygit2.Signature("engine:cache", "cache@engine.agentx.invalid")
+            commit = repo.create_commit(None, who, who, "Caches of this workspace\n", tree.write(), [])
+            repo.free()
+            with objects_of(scratch) as ours:
+                if self._path:
+                    self._backup()
+                try:
+                    self._run(
+                        ours,
+                        "push",
+                        "receive-pack",
+                        "--porcelain",
+                        "--no-verify",
+                        refspec=f"+{commit}:{ref}",
+                        progress=None,
+                        shown=ref,
+                    )
+                except GitFailed as error:
+                    if refused := _REFUSED.search(error.printed):
+                        raise PushRefused(self._refusal(refused[1], error)) from error
+                    raise
+
+    def files(self, ref: str, most_bytes: int) -> dict[str, bytes]:
+        """Return the files that a ref outside the branches leads to; none if there is no such ref.
+
+        Nothing of it stays in this repository. Its content is not trusted.
+
+        Args:
+            ref: Full name of the ref.
+            most_bytes: Size in bytes from which nothing is returned: of the transfer, and of all files.
+
+        Raises:
+            RemoteFailed: It cannot be reached, is damaged, or sends too much.
+            GitMissing: The git program is not installed.
+        """
+        with self._translated(), _scratch() as scratch:
+            if self._path and ref not in self._opened_there().references:
+                return {}
+            with objects_of(scratch) as ours:
+                if not self._fetch_into(ours, ref, None, most_bytes):
+                    return {}
+                commit = ours.ref(_THEIRS)
+            reader = ObjectReader(scratch)
+            found, left = {}, most_bytes
+            for name, entry in reader.entries(reader.commit(commit).tree).items():
+                found[name] = reader.read(entry.oid)[1]
+                left -= len(found[name])
+                if left < 0:
+                    raise RemoteFailed(f"{self.shown} has more than {most_bytes:,} bytes at {ref}.")
+            return found
 
     def _run(
         self,
@@ -304,13 +403,16 @@ class Remote:
         refspec: str,
         progress: Progress | None,
         shown: str = BRANCH,
+        most_bytes: int = 0,
     ) -> None:
-        """Run ``git fetch`` or ``git push`` with the remote."""
+        """Run ``git fetch`` or ``git push`` with the remote; ``most_bytes`` limits each file it writes."""
         where = self.url
         if self._path:
             where = str(self._opened_there().path)
             options = (*options, f"--{service}={git_program.service(service, *{BRANCH: 0, shown: 0})}")
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
+        if most_bytes:
+            command = git_program.limited(command, most_bytes)
         git_program.run(command, progress=progress, environ=None if self._path else self._environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
@@ -353,10 +455,6 @@ class Remote:
             return msgspec.json.decode(content, type=dict[str, _Complete])
         except (OSError, msgspec.MsgspecError):
             return {}
-
-    def _remember(self, commit: str, backup: Path) -> None:
-        known = self._backups() | {str(self._path): _Complete(commit, _listing(backup))}
-        write_file(self._git_dir / _BACKUPS, msgspec.json.encode(known))
 
     # --- here -----------------------------------------------------------------------------------------------
 
@@ -423,6 +521,14 @@ class Remote:
         return (
             f"{told} If plain Git can, use that: `git -C {self._root} push {self.name} main`, or `git fetch`."
         )
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[Path]:
+    """Yield a temporary Git directory for objects that are not to stay here."""
+    with tempfile.TemporaryDirectory(prefix="agentx-git-", ignore_cleanup_errors=True) as folder:
+        nofollow.make_directory(Path(folder) / "objects" / "pack", parents=True)
+        yield Path(folder)
 
 
 def _check_url(name: str, url: str) -> None:

@@ -6,10 +6,11 @@ check looks there. So a backup that is not known to be complete is checked separ
 
 import contextlib
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory
+from agentx.storage.git.branch import BRANCH
 from agentx.storage.git.checked_reader import ObjectReader, loose_objects
 from agentx.storage.git.checking import loose_fault, pack_faults
 from agentx.storage.git.exchange import git_program
@@ -122,7 +123,7 @@ def complete(source: Path, backup: Path, tip: str, progress: Progress | None = N
         except GitFailed as error:
             raise_damaged(source, error)
             raise
-    sync(backup)
+    sync(backup, BRANCH, new=True)
     if not _is_connected(backup, tip, progress):
         raise ObjectDamaged(f"{backup} lacks objects that are missing here, too.")
     return len(missing)
@@ -136,8 +137,15 @@ def _is_connected(git_dir: Path, tip: str, progress: Progress | None) -> bool:
     return True
 
 
-def sync(git_dir: Path) -> None:
-    """Sync the directories of packs and refs; git syncs only the files."""
-    for folder in ("objects/pack", "objects", "refs/heads", "refs", "."):
+def sync(git_dir: Path, ref: str, *, new: bool) -> None:
+    """Sync the directories of packs and of a ref; git syncs only the files.
+
+    Args:
+        git_dir: The repository.
+        ref: Full name of the ref that was moved.
+        new: Whether directories may have been created for it, and so their names have to be synced too.
+    """
+    above = [str(folder) for folder in PurePosixPath(ref).parents]
+    for folder in ("objects/pack", "objects", *above) if new else ("objects/pack", above[0]):
         with contextlib.suppress(FileNotFoundError):
             sync_directory(git_dir / folder)
