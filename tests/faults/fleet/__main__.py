@@ -139,7 +139,7 @@ class Harness:
     def _work(self, names):
         """Submit, work and hurt, until all has ended or the time is over; the ids, and the seconds of submissions."""
         given = self.given
-        ids, times, failed = {}, [], 0
+        ids, times, failed, counts = {}, [], 0, {}
         for one in self.workers:
             one.start()
         chaos = threading.Thread(target=self.chaos.run, name="chaos")
@@ -160,7 +160,7 @@ class Harness:
                     times += took
                     failed += again
                 self._restart()
-                counts = self._counts()
+                counts = self._counts() or counts
                 over = sum(counts.get(one, 0) for one in ("SUCCESS", "ERROR", "CANCELLED"))
                 if time.monotonic() - last > (0.5 if sys.stderr.isatty() else 15):
                     last = time.monotonic()

@@ -148,6 +148,7 @@ class Chaos:
                 host.empty()
             case "terminate":
                 fault.how = f"its runs had {host.grace_s:g} s"
+                early = not host.is_ready  # then SIGTERM ends it as it ends any program
                 host.ask_to_end()
                 code = host.has_ended(_END_S)
                 if code is None:
@@ -155,7 +156,7 @@ class Chaos:
                         f"{host.name} did not end within {_END_S:g} s of SIGTERM at {fault.at_s} s"
                     )
                     host.kill()
-                elif code:
+                elif code and not (early and code == -signal.SIGTERM):
                     self.findings.append(
                         f"{host.name} ended with status {code} after SIGTERM at {fault.at_s} s"
                     )

@@ -191,13 +191,15 @@ class WorkerHost(Host):
             self._said_before = said.tell()
             self.process = subprocess.Popen(command, env=self.environ, stdout=said, stderr=said, start_new_session=True)  # fmt: skip
 
+    @property
+    def is_ready(self):
+        """Whether it takes runs and hears SIGTERM."""
+        return b"at once" in self.said.read_bytes()[self._said_before :]
+
     def wait_until_ready(self, patience_s):
-        """Wait until it takes runs and hears SIGTERM, or has ended."""
+        """Wait until it is ready, or has ended."""
         until = time.monotonic() + patience_s
-        size = self._said_before
-        while self.process.poll() is None and time.monotonic() < until:
-            if b"at once" in self.said.read_bytes()[size:]:
-                return
+        while self.process.poll() is None and time.monotonic() < until and not self.is_ready:
             time.sleep(0.05)
 
     def kill(self):
