@@ -17,7 +17,7 @@ from agentx.agents.loop import NothingToDo, run_task
 from agentx.agents.turn import DueTime, alone
 from agentx.engine import models
 from agentx.fleet import remote_cache
-from agentx.fleet.local_copy import STRANDED, Home, bring, deliver, remote_of
+from agentx.fleet.local_copy import STRANDED, Home, bring, deliver, disk_is_full, remote_of
 from agentx.fleet.submission import Submission
 from agentx.scheduling.resume_check import MOST_TRIES
 from agentx.settings import Settings
@@ -69,8 +69,9 @@ def in_process(root: Path, url: str, submission: Submission, settings: Settings)
         yield carry_out(Home(root), url, submission, settings)
     except KeyboardInterrupt:
         yield Result(status="AGAIN", reason="the worker ends")
-    except AgentXError as error:
-        yield Result(status="FAILED", reason=one_line(str(error)))
+    except (AgentXError, OSError) as error:
+        # A run that a full disk cut off is not over: it is resumed once there is room.
+        yield Result(status="AGAIN" if disk_is_full(error) else "FAILED", reason=one_line(str(error)))
 
 
 def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str, str, str, str, bool]]:
@@ -82,9 +83,13 @@ def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str,
     """
     home = Home(root)
     for url, submission in home.unfinished():
-        with contextlib.suppress(AgentXError), home.alone(submission.workspace, wait_s=0) as copy:
+        with contextlib.suppress(AgentXError, OSError), home.alone(submission.workspace, wait_s=0) as copy:
+            ahead = False
             if copy.exists():
-                bring(home, copy, url, submission, settings)[0].close()
+                with bring(home, copy, url, submission, settings)[0] as ws:
+                    ahead = ws.engine.settle()[0] != ws.engine.git.repo.resolve("refs/remotes/origin/main")
+            if not ahead:
+                home.finished(submission.workspace)
     for folder, about in home.waiting():
         named = (about.workspace, about.submission)
         told = False
@@ -171,7 +176,10 @@ def _run(ws: Workspace, submission: Submission) -> Result:
         done = run_task(ws, message, model, agent=submission.agent, due=due)
     except NothingToDo as error:
         return Result(status="FAILED", reason=one_line(str(error)))
-    except AgentXError as error:  # no model, say: nothing was started
+    except AgentXError as error:
+        if disk_is_full(error):
+            raise
+        # No model, say: nothing was started.
         return Result(status="REFUSED", reason=one_line(str(error)))
     return Result(status=done.status, reason=one_line(done.reason), run=done.run)
 

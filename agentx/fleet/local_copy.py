@@ -5,6 +5,8 @@ commit is pushed to a ref outside the branches, and only then it goes.
 """
 
 import contextlib
+import errno
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,6 +160,8 @@ def bring(
         except AgentXError as error:
             if ws is not None:
                 ws.close()
+            if disk_is_full(error):  # nothing is wrong with the copy
+                raise
             about = Stranded(
                 workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
             )
@@ -179,6 +183,17 @@ def remote_of(copy: Path, url: str, settings: Settings) -> Remote:
 
 def _environ(settings: Settings) -> dict[str, str]:
     return {**settings.environ, **settings.keys}
+
+
+def disk_is_full(error: BaseException | None) -> bool:
+    """Whether a full disk, or a full quota, caused an error."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if os.strerror(errno.ENOSPC) in str(error):  # of git, and of libraries that keep no number
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple[str, str, bool]]:

@@ -28,6 +28,9 @@ from agentx.storage.files.lock import FileLock, WorkspaceBusy
 
 BEATS_PER_LEASE = 4
 LOOK_S = 0.25
+AGAIN_S = 1.0
+"""Seconds until a submission is tried again on a worker that could not carry it out."""
+
 END_S = 30.0
 """Seconds that an interrupted run has to record its end and to push."""
 
@@ -100,14 +103,16 @@ class Worker:
         self._queue.beat(self.name, self._place.slots, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
-        with self._queue.working(self.name, self._carry):
-            pulse.start()
-            sweeper.start()
-            while not self._stop.wait(LOOK_S):
-                if once and self._is_idle():
-                    self._stop.set()
-            end_processes(self._pool.busy, self._grace_s, END_S)
-        self._left.set()
+        pulse.start()  # first: DBOS may take longer to start than a lease, and takes runs while it starts
+        try:
+            with self._queue.working(self.name, self._carry):
+                sweeper.start()
+                while not self._stop.wait(LOOK_S):
+                    if once and self._is_idle():
+                        self._stop.set()
+                end_processes(self._pool.busy, self._grace_s, END_S)
+        finally:
+            self._left.set()
         for thread in (pulse, sweeper):
             thread.join()
         self._deliver()
@@ -130,7 +135,7 @@ class Worker:
             return _json(Result(status="REFUSED", reason=str(error)))
         if submission.tenant != self._place.tenant:
             return _json(Result(status="REFUSED", reason=f"it is for the tenant {submission.tenant!r}"))
-        lost = 0
+        lost, told = 0, ""
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
@@ -142,6 +147,11 @@ class Worker:
             if lost >= _LOST:
                 result = Result(status="FAILED", reason="the process of the run died without a result")
                 break
+            if result is not None and not self._stop.is_set():
+                if result.reason != told:
+                    self._on_fault(f"{submission.workspace} is tried again: {result.reason}")
+                told = result.reason
+                self._stop.wait(AGAIN_S)
         self._on_result(submission, result)
         return _json(result)
 

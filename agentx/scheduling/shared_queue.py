@@ -141,7 +141,15 @@ class SharedQueue:
                 pool_size=10,
                 max_overflow=20,
                 pool_pre_ping=True,
-                connect_args={"connect_timeout": 10, "client_encoding": "utf8"},
+                connect_args={
+                    "connect_timeout": 10,
+                    "client_encoding": "utf8",
+                    # A server that went away without a word is noticed in seconds, else after a quarter of an hour.
+                    "tcp_user_timeout": 15_000,
+                    "keepalives_idle": 10,
+                    "keepalives_interval": 5,
+                    "keepalives_count": 3,
+                },
             )
         engine = sa.create_engine(database, connect_args={"factory": SqliteWithMilliseconds})
 

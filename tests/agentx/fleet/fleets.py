@@ -1,19 +1,22 @@
 """A fleet of real processes: workers with homes of their own, real remotes, and places where a worker can be held.
 
 A worker is held by files in its own directory: a ``git`` before the real one on its path waits before or after a
-clone, a fetch or a push, and its scripted model waits in the middle of a run.
+clone, a fetch or a push, or loses the reply to it; its scripted model waits in the middle of a run; and its disk is full.
 """
 
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from agentx import Workspace
 from agentx.fleet import place as places
@@ -41,6 +44,10 @@ if [ "$what" ]; then
 fi
 "{git}" "$@"
 code=$?
+if [ "$what" ] && [ -e "{hold}/lost-$what" ]; then
+    rm "{hold}/lost-$what"; : > "{hold}/at-lost-$what"
+    echo "fatal: the remote end hung up unexpectedly" >&2; exit 128
+fi
 if [ "$what" ]; then
     if [ -e "{hold}/after-$what" ]; then : > "{hold}/at-after-$what"; fi
     while [ -e "{hold}/after-$what" ]; do sleep 0.02; done
@@ -49,7 +56,7 @@ exit $code
 """
 
 _MODEL = """\
-import os, time
+import errno, os, time
 from agentx.synthesis.model import scripted
 answer = scripted.ScriptedModel.stream
 def stream(self, *arguments, **options):
@@ -60,6 +67,14 @@ def stream(self, *arguments, **options):
             time.sleep(0.02)
     yield from answer(self, *arguments, **options)
 scripted.ScriptedModel.stream = stream
+from agentx.storage.log import history
+write = history.HistoryWriter._write
+def full(self, content, **options):
+    if os.path.exists(os.environ["FLEET_HOLD"] + "/full"):
+        open(os.environ["FLEET_HOLD"] + "/at-full", "w").close()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    write(self, content, **options)
+history.HistoryWriter._write = full
 """
 
 
@@ -73,10 +88,49 @@ def wait_for(what, patience_s=PATIENCE_S):
     return found
 
 
+class Link:
+    """A connection to a server that can be cut: what is sent then arrives once it is whole again, as with TCP."""
+
+    def __init__(self, url):
+        self.whole = threading.Event()
+        self.whole.set()
+        parts = urlsplit(url)
+        self._there = (parts.hostname, parts.port)
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.url = parts._replace(
+            netloc=f"{parts.username}@127.0.0.1:{self._server.getsockname()[1]}"
+        ).geturl()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self):
+        self.whole.clear()
+
+    def mend(self):
+        self.whole.set()
+
+    def close(self):
+        self._server.close()
+        self.mend()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                here = self._server.accept()[0]
+                there = socket.create_connection(self._there)
+                for pair in ((here, there), (there, here)):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    def _pass_on(self, source, target):
+        with suppress(OSError), source, target:
+            while part := source.recv(1 << 16):
+                self.whole.wait()
+                target.sendall(part)
+
+
 class WorkerProcess:
     """A worker in a process of its own, with everything that it starts."""
 
-    def __init__(self, fleet, name):
+    def __init__(self, fleet, name, database=""):
         self.name, self.root = name, fleet.root / name
         self.hold, self.home, self.said = self.root / "hold", self.root / "home", self.root / "said"
         tools = self.root / "tools"
@@ -96,7 +150,7 @@ class WorkerProcess:
             "AGENTX_TRUSTED_KEYS": fleet.key,
             "AGENTX_MODEL": f"script:{fleet.script}",
         }
-        fleet.join(read_settings(self.environ))
+        fleet.join(read_settings(self.environ), database)
         self.tenant, self.process = fleet.tenant, None
 
     def start(self, *options):
@@ -168,12 +222,14 @@ class Fleet:
         self.key = records.own_public_key(Store(self.settings.state_dir))
         self.workers, self.expected = [], Counter()
 
-    def join(self, settings):
+    def join(self, settings, database=""):
         pattern = str(self.root / "remotes" / "{workspace}.git")
-        return places.initialise(settings, self.database, pattern, tenant=self.tenant, lease_s=LEASE_S)
+        return places.initialise(
+            settings, database or self.database, pattern, tenant=self.tenant, lease_s=LEASE_S
+        )
 
-    def worker(self, name):
-        self.workers.append(WorkerProcess(self, name))
+    def worker(self, name, database=""):
+        self.workers.append(WorkerProcess(self, name, database))
         return self.workers[-1]
 
     def submit(self, workspace, *messages):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.agentx.fleet.fleets import LEASE_S, wait_for
+from tests.agentx.fleet.fleets import LEASE_S, Link, head, wait_for
 
 slow = pytest.mark.skipif(
     not os.environ.get("FLEET_POSTGRES"), reason="waits for a lease: make fleet-test runs it"
@@ -101,6 +101,89 @@ def test_a_killed_worker_whose_run_another_did_sets_its_events_aside_when_it_com
     [aside] = wait_for(lambda: [one for one in fleet.status().stranded if one.pushed])
     assert fleet.side_refs("task") == [aside.ref]
     assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    wait_for(lambda: not list(first.home.glob("records/*.json")))  # and it asks the remote no more
+
+
+@slow
+def test_a_frozen_worker_that_resumes_first_keeps_its_run_and_the_others_events_are_set_aside(fleet):
+    first, second = fleet.worker("a"), fleet.worker("b")
+    first.holds("model")
+    second.holds("before-push")
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start()
+    first.reached("model")
+    first.signal(signal.SIGSTOP)
+    second.start()
+    second.reached("before-push")
+    first.lets_go("model")
+    first.signal(signal.SIGCONT)
+    before = head(fleet.git, fleet.root / "mine" / "task")
+    wait_for(lambda: head(fleet.git, fleet.root / "remotes" / "task.git") != before)
+    second.lets_go("before-push")
+    found = wait_for(lambda: fleet.all_ended() if fleet.status().stranded else None)
+    [aside] = wait_for(lambda: [one for one in fleet.status().stranded if one.pushed])
+    assert found.statuses == {"COMPLETED": 1}
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert fleet.side_refs("task") == [aside.ref]
+    assert aside.worker == name_of(second)
+
+
+@slow
+def test_a_push_whose_reply_is_lost_is_found_done(fleet):
+    worker = fleet.worker("a")
+    worker.holds("lost-push")
+    [submitted] = fleet.submit("task", "Do this.")
+    worker.start()
+    worker.reached("lost-push")
+    found = wait_for(fleet.all_ended)
+    assert found.statuses == {"COMPLETED": 1}
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert fleet.side_refs("task") == []
+
+
+@slow
+def test_a_run_that_a_full_disk_cut_off_is_resumed_once_there_is_room(fleet):
+    worker = fleet.worker("a")
+    worker.holds("model")
+    [submitted] = fleet.submit("task", "Do this.")
+    worker.start()
+    worker.reached("model")
+    worker.holds("full")
+    worker.lets_go("model")
+    worker.reached("full")
+    time.sleep(2 * LEASE_S)
+    assert fleet.status().running == 1
+    worker.lets_go("full")
+    found = wait_for(fleet.all_ended)
+    assert found.statuses == {"COMPLETED": 1}
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert "is tried again: " in worker.said.read_text()
+
+
+@slow
+def test_a_worker_that_is_cut_off_from_the_database_in_its_run_loses_it_to_another_and_goes_on(
+    fleet, postgres
+):
+    link = Link(postgres.url)
+    first, second = fleet.worker("a", link.url), fleet.worker("b")
+    first.holds("model")
+    [submitted] = fleet.submit("task", "Do this.")
+    first.start()
+    first.reached("model")
+    link.cut()
+    second.start()
+    wait_for(fleet.all_ended)
+    first.lets_go("model")
+    wait_for(lambda: list(first.home.glob("stranded/*")))
+    link.mend()
+    [aside] = wait_for(lambda: [one for one in fleet.status().stranded if one.pushed])
+    assert aside.worker == name_of(first)
+    assert fleet.side_refs("task") == [aside.ref]
+    fleet.submit("other", "Do that.")
+    second.slay()
+    wait_for(lambda: fleet.status().ended == 2)
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    link.close()
 
 
 @slow
