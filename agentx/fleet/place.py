@@ -122,7 +122,7 @@ def initialise(
         slots=slots,
     )
     with opened(_complete(place, settings)) as queue:
-        queue.create(slots)
+        queue.create()
     Store(settings.state_dir).write(_name(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
 

@@ -19,7 +19,7 @@ from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
-from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
+from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
@@ -48,6 +48,7 @@ class Worker:
         on_result: Called with each submission and its result, in some thread.
         on_fault: Called with a sentence when the database or a sweep fails; work goes on.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
+        slots: The slots for runs; by default as many as the fleet's settings say.
     """
 
     def __init__(
@@ -60,12 +61,14 @@ class Worker:
         on_result: OnResult = lambda *_: None,
         on_fault: Callable[[str], None] = lambda _: None,
         grace_s: float = 60.0,
+        slots: Slots | None = None,
     ) -> None:
         self._place, self._queue, self._settings = place, queue, settings
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
+        self._slots = slots or Slots(place.slots)
         self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
 
     def stop(self) -> None:
@@ -100,7 +103,7 @@ class Worker:
         self._queue.beat(self.name, self._place.slots, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
-        with self._queue.working(self.name, self._carry):
+        with self._queue.working(self.name, self._carry, self._slots):
             pulse.start()
             sweeper.start()
             while not self._stop.wait(LOOK_S):
