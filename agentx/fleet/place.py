@@ -1,11 +1,13 @@
 """Where a fleet is: its database, its remotes, its lease. One private file of the user for each tenant."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from agentx.scheduling.call_limits import CallLimits, Limit
 from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -80,6 +82,7 @@ def initialise(
     tenant: str = DEFAULT_TENANT,
     lease_s: float = LEASE_S,
     slots: int = SLOTS,
+    limits: Iterable[Limit] = (),
 ) -> Place:
     """Create a tenant's tables, and remember where they are.
 
@@ -91,6 +94,7 @@ def initialise(
         tenant: The tenant.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        limits: Limits on the calls to model providers.
 
     Raises:
         UsageError: An argument cannot be used, or holds a password.
@@ -123,6 +127,7 @@ def initialise(
     )
     with opened(_complete(place, settings)) as queue:
         queue.create()
+        CallLimits(queue).create(limits)
     Store(settings.state_dir).write(_name(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
 

@@ -17,6 +17,7 @@ from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
+from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
@@ -68,6 +69,7 @@ class Worker:
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
+        self._limits = CallLimits(queue)
         self._slots = slots or Slots(place.slots)
         self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
 
@@ -137,7 +139,8 @@ class Worker:
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            found = list(self._pool.call(in_process, self._home.root, url, submission, self._settings))
+            call = in_process, self._home.root, url, submission, self._settings
+            found = list(self._pool.call(*call, answer=self._limits.answer))
             result: Result | None = found[-1] if found else None
             if result is not None and result.status != "AGAIN":
                 break

@@ -4,12 +4,12 @@ DBOS holds the submissions and their results, in SQLite or in one schema of a Po
 beside its own say which workers live, what was set aside and which limits hold. None of it decides whose
 events are in a history: Git does. So a wrong answer here costs work that is done twice, and never an event.
 
-DBOS partitions the queue by workspace and chooses among partitions at random. Here each submission has a turn
-instead, and the worker asks DBOS for the partitions in that order. The turn is the second at which the
-submission was first in its workspace, plus :data:`STEP_S` for each step of its priority; DBOS's own column for
-the priority holds it. Only the first submission of a workspace has a turn. The others are parked: when a run
-ends, the next one of its workspace gets its turn, behind all that came in meanwhile. So a workspace with a
-thousand submissions waits in line like one with a single submission, and no priority is passed over for ever.
+DBOS partitions the queue by workspace and chooses among partitions at random. Here each submission has a
+turn instead, and the worker asks DBOS for the partitions in that order. The turn is the second at which the
+submission was first in its workspace, plus :data:`STEP_S` for each step of its priority; DBOS's own column
+for the priority holds it. Only the first submission of a workspace has a turn. The others are parked: when a
+run ends, the next one of its workspace gets its turn, behind all that came in meanwhile. So a workspace with
+a thousand submissions waits in line like one with a single submission, and none is passed over for ever.
 
 The age of a worker's sign of life is computed by the database, so that the clocks of the machines do not
 matter.
@@ -280,9 +280,7 @@ class SharedQueue:
         Both who adds a submission and who ends a run call it after their own transaction. So the later of the
         two sees what the other did, and no submission stays parked.
         """
-        turn = (
-            f"CAST({self._now} - {_TURNS_BEGIN} AS BIGINT) + :behind + {STEP_S} * (s.priority - {_PARKED})"
-        )
+        turn = f"CAST({self._now} - {_TURNS_BEGIN} AS BIGINT) + :behind + {STEP_S} * (s.priority - {_PARKED})"
         here = f"{self._waits} AND queue_partition_key = :workspace"
         self._execute(
             f"UPDATE {self._prefix}workflow_status AS s SET priority = {turn} "  # noqa: S608
@@ -634,6 +632,25 @@ class SharedQueue:
     def _execute(self, statement: str, **values: Any) -> int:
         with _translated(), self._engine.begin() as connection:
             return int(connection.execute(self._sa.text(statement), values).rowcount)
+
+    @property
+    def now(self) -> str:
+        """SQL for the database's time, in seconds since 1970."""
+        return self._now
+
+    def table(self, name: str) -> str:
+        """Return a table's name in SQL."""
+        return f"{self._prefix}{name}"
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Callable[..., Any]]:
+        """Yield a function that runs a statement with named values, in one transaction.
+
+        Raises:
+            QueueFailed: The database cannot be reached.
+        """
+        with _translated(), self._engine.begin() as connection:
+            yield lambda statement, **values: connection.execute(self._sa.text(statement), values)
 
     def _rows(self, statement: str, **values: Any) -> Sequence[Any]:
         with _translated(), self._engine.connect() as connection:

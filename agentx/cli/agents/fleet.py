@@ -19,6 +19,7 @@ from agentx.fleet.overview import Overview, Run, overview
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
 from agentx.fleet.worker import Worker
+from agentx.scheduling.call_limits import Limit, parse
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, encodable, plain
 
@@ -53,12 +54,26 @@ def initialise(
     slots: Annotated[
         int, typer.Option(min=1, help="Maximum number of runs at once on each worker.")
     ] = places.SLOTS,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER=CALLS/PERIOD",
+            show_default=False,
+            help="Limit on all workers' calls to a provider, as in anthropic=50/min; none: no limit.",
+        ),
+    ] = None,
 ) -> None:
     """Create a fleet, or join one that exists, from this machine."""
     if not remote:
         raise UsageError("Give the pattern of the remotes: --remote '/srv/fleet/{workspace}.git'.")
     made = places.initialise(
-        terminal.settings, encodable(database), encodable(remote), tenant=tenant, lease_s=lease, slots=slots
+        terminal.settings,
+        encodable(database),
+        encodable(remote),
+        tenant=tenant,
+        lease_s=lease,
+        slots=slots,
+        limits=[parse(encodable(one)) for one in limit or ()],
     )
     document = {
         "tenant": made.tenant,
@@ -220,12 +235,23 @@ def _shown(found: Overview) -> RenderableType:
         )
         for one in found.stranded
     ]
+    rows += [("limit", _limited(one)) for one in found.limits]
     parts: list[RenderableType] = [facts(rows)]
     if found.runs:
         parts.append(
             table("submission", "workspace", "status", "worker", "why", rows=list(map(_row, found.runs)))
         )
     return Group(*parts)
+
+
+def _limited(one: Limit) -> Text:
+    parts = [f"{one.calls} calls in {one.period_s:.0f} s"] if one.calls else []
+    if one.waiting:
+        more = "or more " if one.waiting >= one.calls else ""
+        parts.append(f"{one.waiting} {more}wait, the next one {one.next_s:.0f} s")
+    if one.paused_s:
+        parts.append(f"paused by the provider for {one.paused_s:.0f} s")
+    return Text(f"{plain(one.name)}: {'; '.join(parts)}", "yellow" if one.waiting or one.paused_s else "")
 
 
 def _row(one: Run) -> tuple[str | Text, ...]:

@@ -81,7 +81,9 @@ def test_a_run_of_higher_priority_starts_before_a_backlog_in_other_workspaces_an
     assert set(work.started[1:4]) == {"high-0", "high-1", "urgent"}
 
 
-def test_a_run_of_low_priority_that_has_waited_long_enough_starts_before_a_newer_one_of_higher_priority(queue):
+def test_a_run_of_low_priority_that_has_waited_long_enough_starts_before_a_newer_one_of_higher_priority(
+    queue,
+):
     work = Work()
     add(queue, "old", priority=101)
     shift(queue, "old", 11)
