@@ -159,7 +159,7 @@ class CallLimits:
                 f"SELECT l.name, calls, period_s, paused_until - {now}, "  # noqa: S608
                 f"(SELECT COUNT(*) FROM {self._calls} c WHERE c.name = l.name AND at > {now}), "
                 f"(SELECT at + period_s - {now} FROM {self._calls} c WHERE c.name = l.name "
-                f"AND slot = (taken + 1) % calls) FROM {self._limits} l "
+                f"AND slot = (taken + 1) % NULLIF(calls, 0)) FROM {self._limits} l "
                 f"WHERE calls > 0 OR paused_until > {now} ORDER BY l.name"
             ).fetchall()
         return [

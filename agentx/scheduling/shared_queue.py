@@ -128,16 +128,17 @@ class Slots:
 
     Args:
         total: Their number.
+        room: Returns whether another run can be carried out, whatever slots are free.
     """
 
-    def __init__(self, total: int) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, total: int, room: Callable[[], bool] = lambda: True) -> None:
+        self._lock, self._room = threading.Lock(), room
         self._total = self._free = total
 
     def take(self) -> bool:
         """Take a slot if one is free."""
         with self._lock:
-            taken = self._free > 0
+            taken = self._free > 0 and self._room()
             self._free -= taken
             return taken
 

@@ -16,7 +16,6 @@ from agentx.storage.errors import UsageError
 from tests.agentx.fleet.fleets import Fleet, wait_for
 from tests.chat_server import serving
 
-
 slow = pytest.mark.skipif(
     not os.environ.get("FLEET_POSTGRES"), reason="waits for several periods: make fleet-test runs it"
 )
