@@ -49,7 +49,7 @@ class Worker:
         on_result: Called with each submission and its result, in some thread.
         on_fault: Called with a sentence when the database or a sweep fails; work goes on.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
-        slots: Maximum number of runs at once; by default as the fleet's settings say.
+        slots: The slots for runs; by default as many as the fleet's settings say.
         memory_bytes: Bound on the memory of its processes, in bytes; by default half of the machine's.
     """
 
@@ -63,7 +63,7 @@ class Worker:
         on_result: OnResult = lambda *_: None,
         on_fault: Callable[[str], None] = lambda _: None,
         grace_s: float = 60.0,
-        slots: int = 0,
+        slots: Slots | None = None,
         memory_bytes: int = 0,
     ) -> None:
         self._place, self._queue, self._settings = place, queue, settings
@@ -73,8 +73,8 @@ class Worker:
         self._stop, self._left = threading.Event(), threading.Event()
         self._limits = CallLimits(queue)
         self._pool = RunPool(settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
-        self._most = slots or place.slots
-        self._slots = Slots(self._most, self._pool.has_room)
+        self._slots = slots or Slots(place.slots)
+        self._slots.room = self._pool.has_room
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -105,7 +105,7 @@ class Worker:
 
     def _work(self, *, once: bool) -> None:
         self._queue.leave(self.name)  # an earlier worker of this name may have been asked to end
-        self._queue.beat(self.name, self._most, 0)
+        self._queue.beat(self.name, self._slots.total, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
         with self._queue.working(self.name, self._carry, self._slots):
@@ -161,7 +161,7 @@ class Worker:
         fault = ""
         while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
             try:
-                if self._queue.beat(self.name, self._most, len(self._pool.busy())):
+                if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
                     self._stop.set()
                 self._queue.take_over(self._place.lease_s)
                 self._pool.tidy()

@@ -67,7 +67,7 @@ class Turn(msgspec.Struct, frozen=True):
 
     Attributes:
         wait_s: How long to wait before it asks again; 0 if the call may begin.
-        taken: Whether its turn was taken.
+        taken: Whether it has its turn. A pause takes it away, or all calls would begin at its end.
     """
 
     wait_s: float
@@ -184,7 +184,7 @@ class CallLimits:
             elif isinstance(question, AskTurn):
                 return self._turn(question)
         except QueueFailed:
-            return Turn(AGAIN_S, taken=False)
+            return Turn(AGAIN_S, taken=isinstance(question, AskTurn) and question.taken)
         return None
 
     def _turn(self, asked: AskTurn) -> Turn:
@@ -268,7 +268,7 @@ class AskingGate:
         """Return when a call to this model may begin."""
         taken = False
         while isinstance(turn := self._ask(AskTurn(model, taken)), Turn):
-            taken = taken or turn.taken
+            taken = turn.taken
             if turn.wait_s <= 0:
                 return
             time.sleep(turn.wait_s)

@@ -128,24 +128,28 @@ class Slots:
 
     Args:
         total: Their number.
+
+    Attributes:
+        total: Their number.
         room: Returns whether another run can be carried out, whatever slots are free.
     """
 
-    def __init__(self, total: int, room: Callable[[], bool] = lambda: True) -> None:
-        self._lock, self._room = threading.Lock(), room
-        self._total = self._free = total
+    def __init__(self, total: int) -> None:
+        self._lock = threading.Lock()
+        self.room: Callable[[], bool] = lambda: True
+        self.total = self._free = total
 
     def take(self) -> bool:
         """Take a slot if one is free."""
         with self._lock:
-            taken = self._free > 0 and self._room()
+            taken = self._free > 0 and self.room()
             self._free -= taken
             return taken
 
     def give_back(self) -> None:
         """Give a slot back."""
         with self._lock:
-            self._free = min(self._total, self._free + 1)
+            self._free = min(self.total, self._free + 1)
 
 
 class SharedQueue:
