@@ -20,6 +20,7 @@ WORKSPACE, TENANT = "{workspace}", "{tenant}"
 DEFAULT_TENANT = "default"
 LEASE_S = 60.0
 SLOTS = 4
+KEEP_DAYS = 30.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TENANT = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
@@ -33,6 +34,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         remote: Pattern of the remotes' URLs, with ``{workspace}``.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        keep_days: Days for which a submission that ended stays in the database.
     """
 
     tenant: str
@@ -40,6 +42,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     remote: str
     lease_s: float = LEASE_S
     slots: int = SLOTS
+    keep_days: float = KEEP_DAYS
 
     @property
     def schema(self) -> str:
@@ -83,6 +86,7 @@ def initialise(
     lease_s: float = LEASE_S,
     slots: int = SLOTS,
     limits: Iterable[Limit] = (),
+    keep_days: float = KEEP_DAYS,
 ) -> Place:
     """Create a tenant's tables, and remember where they are.
 
@@ -95,6 +99,7 @@ def initialise(
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
         limits: Limits on the calls to model providers.
+        keep_days: Days for which a submission that ended stays in the database.
 
     Raises:
         UsageError: An argument cannot be used, or holds a password.
@@ -124,6 +129,7 @@ def initialise(
         remote=str(Path(remote).absolute()) if here else remote,
         lease_s=lease_s,
         slots=slots,
+        keep_days=keep_days,
     )
     with opened(_complete(place, settings)) as queue:
         queue.create()

@@ -6,6 +6,7 @@ if it still lives and only was cut off or frozen, its events cannot enter a hist
 
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,6 +30,7 @@ from agentx.storage.files.lock import FileLock, WorkspaceBusy
 
 BEATS_PER_LEASE = 4
 LOOK_S = 0.25
+PRUNE_S, DAY_S = 3600.0, 86_400.0
 END_S = 30.0
 """Seconds that an interrupted run has to record its end and to push."""
 
@@ -157,14 +159,17 @@ class Worker:
     # --- beside the work ------------------------------------------------------------------------------------
 
     def _beat(self) -> None:
-        """Show signs of life, and take over what dead workers had, until the end."""
-        fault = ""
+        """Show signs of life, take over what dead workers had, and delete what is old, until the end."""
+        fault, pruned_at = "", -PRUNE_S
         while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
             try:
                 if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
                     self._stop.set()
                 self._queue.take_over(self._place.lease_s)
                 self._pool.tidy()
+                if time.monotonic() >= pruned_at + PRUNE_S:
+                    self._queue.prune(self._place.keep_days * DAY_S)
+                    pruned_at = time.monotonic()
                 fault = ""
             except QueueFailed as error:
                 if str(error) != fault:

@@ -21,6 +21,7 @@ import logging
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,9 @@ STEP_S = 10
 
 LOOK_AHEAD = 32
 """Maximum number of workspaces that a worker tries in one look into the queue."""
+
+UNSTARTED_S = 30.0
+"""Seconds after which a submission that was claimed and did not start returns to the queue."""
 
 _PARKED = 2_000_000_000
 """Priorities from here on have no turn yet; the priority that the user gave is added."""
@@ -188,6 +192,8 @@ class SharedQueue:
             self._engine = self._connect(database)
             self._serializer = _json_only()
         self._client: Any = None
+        self._claimed: dict[str, float] = {}
+        self._slots, self._worker = Slots(0), ""
 
     def _connect(self, database: str) -> Any:
         sa = self._sa
@@ -235,6 +241,7 @@ class SharedQueue:
         with needs(DAEMON, QueueFailed):
             from dbos import DBOS  # noqa: PLC0415 - an extra
 
+        self._check_rights()
         with self._launched("init", lambda _: "", listen=False), _translated():
             DBOS.register_queue(
                 QUEUE,
@@ -250,6 +257,33 @@ class SharedQueue:
         }
         for name, columns in tables.items():
             self._execute(f"CREATE TABLE IF NOT EXISTS {self._prefix}{name} ({columns})")
+
+    def _check_rights(self) -> None:
+        """Check that the schema is ours, or that it can be created.
+
+        Raises:
+            QueueFailed: It belongs to another role, or this role may not create it.
+        """
+        if self._sqlite:
+            return
+        role, may_create = self._rows(
+            "SELECT current_user, has_database_privilege(current_database(), 'CREATE')"
+        )[0]
+        owner = self._rows(
+            "SELECT pg_get_userbyid(nspowner), pg_has_role(current_user, nspowner, 'USAGE') "
+            "FROM pg_namespace WHERE nspname = :schema",
+            schema=self._schema,
+        )
+        if owner and not owner[0][1]:
+            raise QueueFailed(
+                f"The schema {self._schema} belongs to the role {owner[0][0]}, and this is {role}: use "
+                "that role, or another tenant. Nothing was changed."
+            )
+        if not owner and not may_create:
+            raise QueueFailed(
+                f"The role {role} may not create the schema {self._schema}; have the database's owner run: "
+                f"CREATE SCHEMA {self._schema} AUTHORIZATION {role};"
+            )
 
     # --- submissions ----------------------------------------------------------------------------------------
 
@@ -461,6 +495,7 @@ class SharedQueue:
             queue=QUEUE,
             lease=lease_s,
         )
+        self._return_unstarted()
         # Parked, because a submitter died before it could give them their turn.
         forgotten = self._rows(
             f"SELECT DISTINCT queue_partition_key FROM {self._prefix}workflow_status s "  # noqa: S608
@@ -472,6 +507,21 @@ class SharedQueue:
         for row in forgotten:
             self._give_turn(row[0])
         return int(taken)
+
+    def _return_unstarted(self) -> None:
+        """Return to the queue what DBOS claimed and then could not start, because the database failed."""
+        until = time.monotonic() - UNSTARTED_S
+        for submission in [one for one, at in list(self._claimed.items()) if at <= until]:
+            if self._claimed.pop(submission, None) is None:
+                continue  # it has started at this moment
+            self._execute(
+                f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
+                "started_at_epoch_ms = NULL WHERE workflow_uuid = :id AND status = 'PENDING' "
+                "AND executor_id = :worker",
+                id=submission,
+                worker=self._worker,
+            )
+            self._slots.give_back()
 
     # --- what was set aside ---------------------------------------------------------------------------------
 
@@ -527,8 +577,10 @@ class SharedQueue:
         Raises:
             QueueFailed: The database cannot be reached.
         """
+        self._worker, self._slots = worker, slots
 
         def in_slot(payload: str) -> str:
+            self._claimed.pop(self._submission(), None)
             try:
                 result = work(payload)
                 with contextlib.suppress(QueueFailed):  # then the next beat of a worker does it
@@ -540,13 +592,17 @@ class SharedQueue:
         with self._claims_in_turn(slots), self._launched(worker, in_slot):
             yield
 
-    def _workspace(self) -> str:
-        """Return the workspace of the submission that this thread carries out."""
+    def _submission(self) -> str:
+        """Return the submission that this thread carries out."""
         from dbos import DBOS  # noqa: PLC0415 - an extra
 
+        return DBOS.workflow_id or ""
+
+    def _workspace(self) -> str:
+        """Return the workspace of the submission that this thread carries out."""
         rows = self._rows(
             f"SELECT queue_partition_key FROM {self._prefix}workflow_status WHERE workflow_uuid = :id",  # noqa: S608
-            id=DBOS.workflow_id,
+            id=self._submission(),
         )
         return str(rows[0][0]) if rows else ""
 
@@ -577,6 +633,7 @@ class SharedQueue:
                     if not found:  # another worker was first
                         slots.give_back()
                 claimed += found
+                self._claimed |= dict.fromkeys(found, time.monotonic())
             return claimed
 
         name = "start_queued_partitioned_workflows"
@@ -709,6 +766,11 @@ def _translated() -> Iterator[None]:
     except AgentXError:
         raise
     except Exception as error:
+        if "InsufficientPrivilege" in str(error):
+            raise QueueFailed(
+                "This role may not use the tenant's schema in the fleet's database: use its owner "
+                "(in AGENTX_FLEET_DATABASE). Nothing was changed."
+            ) from error
         said = _PASSWORD.sub(r"\1:…@", one_line(str(error).partition("\n[SQL")[0]))[:300]
         raise QueueFailed(
             f"The fleet's database cannot be used: {said.rstrip('.')}. Check that it runs and that its "

@@ -20,7 +20,7 @@ from agentx.fleet.overview import Overview, Run, overview
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
 from agentx.fleet.tenants import TenantWorkers, read_variables, tenant_work
-from agentx.fleet.worker import OnResult, Worker
+from agentx.fleet.worker import DAY_S, OnResult, Worker
 from agentx.scheduling.call_limits import Limit, parse
 from agentx.scheduling.shared_queue import Slots
 from agentx.storage.errors import UsageError
@@ -65,6 +65,9 @@ def initialise(
             help="Limit on all workers' calls to a provider, as in anthropic=50/min; none: no limit.",
         ),
     ] = None,
+    keep: Annotated[
+        float, typer.Option(metavar="DAYS", min=0.01, help="Days that ended runs stay in the database.")
+    ] = places.KEEP_DAYS,
 ) -> None:
     """Create a fleet, or join one that exists, from this machine."""
     if not remote:
@@ -76,6 +79,7 @@ def initialise(
         tenant=tenant,
         lease_s=lease,
         slots=slots,
+        keep_days=keep,
         limits=[parse(encodable(one)) for one in limit or ()],
     )
     document = {
@@ -273,6 +277,23 @@ def drain(
     if worker and not names:
         raise UsageError(f"There is no worker {worker[:80]!r}; `agentx fleet status` lists them.")
     terminal.result({"draining": names}, f"{counted(len(names), 'worker')} will end.")
+
+
+def prune(
+    terminal: Terminal,
+    *,
+    older: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Days since their end; by default as `fleet init --keep`."),
+    ] = None,
+    tenant: _Tenant = places.DEFAULT_TENANT,
+) -> None:
+    """Delete runs that ended long ago from the database; the workspaces' histories keep them."""
+    place = places.load(terminal.settings, tenant)
+    days = place.keep_days if older is None else older
+    with places.opened(place) as queue:
+        pruned = queue.prune(days * DAY_S)
+    terminal.result({"deleted": pruned}, f"{counted(pruned, 'run')} deleted from the database.")
 
 
 def _shown(found: Overview) -> RenderableType:

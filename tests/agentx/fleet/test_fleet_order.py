@@ -5,8 +5,10 @@ import threading
 import uuid
 
 import pytest
+import sqlalchemy
 
-from agentx.scheduling.shared_queue import SharedQueue, Slots
+from agentx.scheduling import shared_queue
+from agentx.scheduling.shared_queue import QueueFailed, SharedQueue, Slots
 from tests.agentx.fleet.fleets import wait_for
 
 
@@ -126,6 +128,57 @@ def test_what_ended_long_ago_is_deleted_and_what_waits_is_kept(queue):
     assert queue.prune(3600) == 0
     assert queue.prune(-1) == 3
     assert queue.counts() == {"ENQUEUED": 2}
+
+
+def test_what_was_claimed_and_could_not_be_started_is_started_later(queue, monkeypatch):
+    from dbos import _queue as dbos_queue
+
+    start, failed = dbos_queue.execute_dequeued_workflow, []
+
+    def fails_once(*arguments):
+        if not failed:
+            failed.append(1)
+            raise ConnectionError
+        return start(*arguments)
+
+    monkeypatch.setattr(dbos_queue, "execute_dequeued_workflow", fails_once)
+    monkeypatch.setattr(shared_queue, "UNSTARTED_S", 0.0)
+    work = Work()
+    work.let_go()
+    add(queue, "a")
+    queue.beat("w", 1, 0)
+    with queue.working("w", work, Slots(1)):
+        wait_for(lambda: failed and queue._claimed)
+        queue.take_over(60)
+        ended(queue, 1)
+    assert work.started == ["a-0"]
+
+
+def test_a_role_of_one_tenant_can_use_no_other_tenants_schema(request):
+    database = request.getfixturevalue("postgres").url
+    a, b = (f"t{uuid.uuid4().hex[:12]}" for _ in range(2))
+    owner = sqlalchemy.create_engine(database.replace("://", "+psycopg://"))
+    with owner.begin() as run:
+        for one in (a, b):
+            run.exec_driver_sql(f"CREATE ROLE {one} LOGIN; CREATE SCHEMA agentx_{one} AUTHORIZATION {one}")
+    owner.dispose()
+    urls = {one: database.replace("fleet@", f"{one}@") for one in (a, b)}
+    with SharedQueue.opened(urls[a], f"agentx_{a}") as mine:
+        mine.create()
+        mine.enqueue("submission-of-a", "w", "{}", 100)
+        assert mine.counts() == {"ENQUEUED": 1}
+    with SharedQueue.opened(urls[b], f"agentx_{a}") as theirs:
+        with pytest.raises(QueueFailed, match=f"belongs to the role {a}, and this is {b}"):
+            theirs.create()
+        with pytest.raises(QueueFailed, match="may not use the tenant's schema"):
+            theirs.counts()
+        with pytest.raises(QueueFailed, match="may not use the tenant's schema"):
+            theirs.enqueue("submission-of-b", "w", "{}", 100)
+    with (
+        SharedQueue.opened(urls[b], "agentx_other") as other,
+        pytest.raises(QueueFailed, match=f"CREATE SCHEMA agentx_other AUTHORIZATION {b}"),
+    ):
+        other.create()
 
 
 def shift(queue, workspace, seconds):
