@@ -172,8 +172,13 @@ def hold_keys(settings: Settings) -> None:
     if sys.platform == "linux":
         _wipe_initial(settings.keys)
         if not settings.debug:  # a debugger cannot attach to a process that is not dumpable
-            # Memory is readable by root only, and no core is dumped.
-            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+            hide_memory()
+
+
+def hide_memory() -> None:
+    """Make the memory and the environment of this process readable by root only; no core is dumped."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 class _KeptEnviron(os._Environ[str]):  # noqa: SLF001 - the class of os.environ has no other name

@@ -166,6 +166,7 @@ COMMANDS: dict[str, Entry] = {
     "fleet submit": Entry("agents.fleet:submit", 'fleet submit "Summarise the notes."'),
     "fleet worker": Entry("agents.fleet:work", "fleet worker --once"),
     "fleet drain": Entry("agents.fleet:drain", "fleet drain"),
+    "fleet prune": Entry("agents.fleet:prune", "fleet prune --older 7"),
     "pipeline status": Entry("pipeline.run:show_status", "pipeline status", _READS),
     "pipeline new": Entry("pipeline.pipeline:write_new", "pipeline new essays"),
     "pipeline plan": Entry("pipeline.plan:show_plan", "pipeline plan essays.yaml", _READS),

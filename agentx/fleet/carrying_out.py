@@ -19,12 +19,15 @@ from agentx.engine import models
 from agentx.fleet import remote_cache
 from agentx.fleet.local_copy import STRANDED, Home, bring, deliver, disk_is_full, remote_of
 from agentx.fleet.submission import Submission
+from agentx.scheduling.call_limits import AskingGate
 from agentx.scheduling.resume_check import MOST_TRIES
+from agentx.scheduling.run_pool import ask
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import RunEnded
 from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
 from agentx.storage.text import one_line
+from agentx.synthesis.model.call_turns import use_gate
 from agentx.transfer.push_pull import HistoriesDiverged, RemoteAhead, push
 from agentx.workspace import Workspace
 
@@ -65,6 +68,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def in_process(root: Path, url: str, submission: Submission, settings: Settings) -> Iterator[Result]:
     """Carry out a submission and yield the result; SIGTERM interrupts it, and its events are pushed."""
+    use_gate(AskingGate(ask))
     try:
         yield carry_out(Home(root), url, submission, settings)
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import msgspec
 
 from agentx.fleet.carrying_out import Result
 from agentx.fleet.place import Place
+from agentx.scheduling.call_limits import CallLimits, Limit
 from agentx.scheduling.shared_queue import Queued, SetAside, SharedQueue, WorkerRow
 
 _SHOWN_RUNS = 500
@@ -54,6 +55,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         lost: Names of these.
         runs: The latest submissions, the newest first.
         stranded: Events whose place in a history was taken.
+        limits: Limits on the calls to model providers, and pauses that these asked for.
     """
 
     tenant: str
@@ -67,6 +69,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     lost: list[str]
     runs: list[Run]
     stranded: list[SetAside]
+    limits: list[Limit] = []
 
 
 def overview(place: Place, queue: SharedQueue, most: int = 20) -> Overview:
@@ -97,6 +100,7 @@ def overview(place: Place, queue: SharedQueue, most: int = 20) -> Overview:
         lost=[one.name for one in workers if one.quiet_s > place.lease_s],
         runs=runs[:most],
         stranded=queue.asides(),
+        limits=CallLimits(queue).all(),
     )
 
 

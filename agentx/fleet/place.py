@@ -1,11 +1,13 @@
 """Where a fleet is: its database, its remotes, its lease. One private file of the user for each tenant."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
+from agentx.scheduling.call_limits import CallLimits, Limit
 from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
@@ -18,6 +20,7 @@ WORKSPACE, TENANT = "{workspace}", "{tenant}"
 DEFAULT_TENANT = "default"
 LEASE_S = 60.0
 SLOTS = 4
+KEEP_DAYS = 30.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _TENANT = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
@@ -31,6 +34,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         remote: Pattern of the remotes' URLs, with ``{workspace}``.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        keep_days: Days for which a submission that ended stays in the database.
     """
 
     tenant: str
@@ -38,6 +42,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     remote: str
     lease_s: float = LEASE_S
     slots: int = SLOTS
+    keep_days: float = KEEP_DAYS
 
     @property
     def schema(self) -> str:
@@ -80,6 +85,8 @@ def initialise(
     tenant: str = DEFAULT_TENANT,
     lease_s: float = LEASE_S,
     slots: int = SLOTS,
+    limits: Iterable[Limit] = (),
+    keep_days: float = KEEP_DAYS,
 ) -> Place:
     """Create a tenant's tables, and remember where they are.
 
@@ -91,6 +98,8 @@ def initialise(
         tenant: The tenant.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        limits: Limits on the calls to model providers.
+        keep_days: Days for which a submission that ended stays in the database.
 
     Raises:
         UsageError: An argument cannot be used, or holds a password.
@@ -120,9 +129,11 @@ def initialise(
         remote=str(Path(remote).absolute()) if here else remote,
         lease_s=lease_s,
         slots=slots,
+        keep_days=keep_days,
     )
     with opened(_complete(place, settings)) as queue:
-        queue.create(slots)
+        queue.create()
+        CallLimits(queue).create(limits)
     Store(settings.state_dir).write(_name(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
 

@@ -6,6 +6,7 @@ if it still lives and only was cut off or frozen, its events cannot enter a hist
 
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,9 +18,10 @@ from agentx.fleet.carrying_out import Result, in_process, offer_in_process, swee
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
+from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
-from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
+from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
@@ -31,6 +33,7 @@ LOOK_S = 0.25
 AGAIN_S = 1.0
 """Seconds until a submission is tried again on a worker that could not carry it out."""
 
+PRUNE_S, DAY_S = 3600.0, 86_400.0
 END_S = 30.0
 """Seconds that an interrupted run has to record its end and to push."""
 
@@ -51,9 +54,11 @@ class Worker:
         on_result: Called with each submission and its result, in some thread.
         on_fault: Called with a sentence when the database or a sweep fails; work goes on.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
+        slots: The slots for runs; by default as many as the fleet's settings say.
+        memory_bytes: Bound on the memory of its processes, in bytes; by default half of the machine's.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of a worker
         self,
         place: Place,
         queue: SharedQueue,
@@ -63,13 +68,18 @@ class Worker:
         on_result: OnResult = lambda *_: None,
         on_fault: Callable[[str], None] = lambda _: None,
         grace_s: float = 60.0,
+        slots: Slots | None = None,
+        memory_bytes: int = 0,
     ) -> None:
         self._place, self._queue, self._settings = place, queue, settings
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
-        self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
+        self._limits = CallLimits(queue)
+        self._pool = RunPool(settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
+        self._slots = slots or Slots(place.slots)
+        self._slots.room = self._pool.has_room
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -100,12 +110,12 @@ class Worker:
 
     def _work(self, *, once: bool) -> None:
         self._queue.leave(self.name)  # an earlier worker of this name may have been asked to end
-        self._queue.beat(self.name, self._place.slots, 0)
+        self._queue.beat(self.name, self._slots.total, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
         pulse.start()  # first: DBOS may take longer to start than a lease, and takes runs while it starts
         try:
-            with self._queue.working(self.name, self._carry):
+            with self._queue.working(self.name, self._carry, self._slots):
                 sweeper.start()
                 while not self._stop.wait(LOOK_S):
                     if once and self._is_idle():
@@ -139,7 +149,8 @@ class Worker:
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            found = list(self._pool.call(in_process, self._home.root, url, submission, self._settings))
+            call = in_process, self._home.root, url, submission, self._settings
+            found = list(self._pool.call(*call, answer=self._limits.answer))
             result: Result | None = found[-1] if found else None
             if result is not None and result.status != "AGAIN":
                 break
@@ -158,13 +169,17 @@ class Worker:
     # --- beside the work ------------------------------------------------------------------------------------
 
     def _beat(self) -> None:
-        """Show signs of life, and take over what dead workers had, until the end."""
-        fault = ""
+        """Show signs of life, take over what dead workers had, and delete what is old, until the end."""
+        fault, pruned_at = "", -PRUNE_S
         while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
             try:
-                if self._queue.beat(self.name, self._place.slots, len(self._pool.busy())):
+                if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
                     self._stop.set()
                 self._queue.take_over(self._place.lease_s)
+                self._pool.tidy()
+                if time.monotonic() >= pruned_at + PRUNE_S:
+                    self._queue.prune(self._place.keep_days * DAY_S)
+                    pruned_at = time.monotonic()
                 fault = ""
             except QueueFailed as error:
                 if str(error) != fault:

@@ -120,6 +120,7 @@ class Daemon:
         workers: Maximum number of concurrent runs.
         rates: Maximum number of runs that may begin per minute, by model.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
+        memory_bytes: Bound on the memory of its processes, in bytes; by default half of the machine's.
     """
 
     def __init__(
@@ -132,13 +133,14 @@ class Daemon:
         workers: int = 4,
         rates: Mapping[str, int] = {},
         grace_s: float = 30.0,
+        memory_bytes: int = 0,
     ) -> None:
         self._watched = [_WorkspaceWatch(root) for root in roots]
         self._settings, self._on_result, self._database = settings, on_result, database
         self._workers, self._rates, self._grace_s = workers, rates, grace_s
         self._stop, self._wake = threading.Event(), threading.Event()
         self._results: dict[str, Passed] = {}
-        self._pool = RunPool(settings, ["agentx.scheduling.daemon"])
+        self._pool = RunPool(settings, ["agentx.scheduling.daemon"], total_bytes=memory_bytes)
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call ends them at once."""
@@ -169,6 +171,7 @@ class Daemon:
                     raise DaemonFailed(
                         f"The daemon's database failed ({one_line(str(error))[:300]}). {_AGAIN}"
                     ) from error
+                self._pool.tidy()
                 if once and not any(busy):
                     return
                 self._wake.wait(LOOK_S)

@@ -1,14 +1,16 @@
 """Resident processes that carry out runs, one after another in each.
 
 The first run in a process pays for everything that is imported, compiled and loaded once, which takes several
-times as long as a run. So a process stays for the next run, and ends only when it has become large, has done
-many, or did not end a run in order.
+times as long as a run. So a process stays for the next run, and ends when it has become large, has done
+many, or did not end a run in order. Those that have been idle for long end. All together have a bound: idle
+ones end when it is passed, and no new one starts while it would be passed and another is at work.
 """
 
 import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -19,13 +21,19 @@ import msgspec
 
 from agentx.settings import Settings, hold_keys
 from agentx.storage.pattern_cache import PATTERNS
-from agentx.storage.process_memory import rss_bytes
+from agentx.storage.process_memory import machine_bytes, rss_bytes
 
 MOST_BYTES = 768 * 1024 * 1024
 """Resident memory after which a process takes no further run."""
 
 MOST_RUNS = 1_000
 """Number of runs after which a process takes no further one."""
+
+IDLE_S = 300.0
+"""Seconds after which an idle process ends."""
+
+_FIRST_BYTES = 192 * 1024 * 1024
+"""Estimated resident memory of the first process in a run."""
 
 _SAID, _ASKED, _DONE, _LAST = range(4)
 
@@ -41,23 +49,33 @@ _PRELOADED = (
 """What every run imports: loaded once, before the processes are forked."""
 
 
-class _Resident(msgspec.Struct, frozen=True, eq=False):
-    """A process, and our end of its pipe."""
+class _Resident(msgspec.Struct, eq=False):
+    """A process, our end of its pipe, and since when it is idle."""
 
     process: BaseProcess
     pipe: Connection
+    idle_at: float = 0.0
+
+    def end(self) -> None:
+        """End it; it has no call."""
+        self.pipe.close()
+        self.process.join()
 
 
 class RunPool:
     """Calls functions in processes of their own that are used again.
 
-    There are as many processes as calls were in progress at once: who calls bounds them.
+    There are as many processes as calls were in progress at once, within the bound on their memory. Memory
+    that they share counts for each, so the bound is an upper estimate.
 
     Args:
         settings: Settings from the environment; the processes hold their keys.
         preload: Modules that are imported before the processes are forked.
         most_bytes: Resident memory after which a process is replaced, in bytes.
         most_runs: Number of calls after which a process is replaced.
+        total_bytes: Bound on the resident memory of all processes, in bytes; by default half of what the
+            machine has. One process may always work.
+        idle_s: Seconds after which :meth:`tidy` ends an idle process.
     """
 
     def __init__(
@@ -67,11 +85,14 @@ class RunPool:
         *,
         most_bytes: int = MOST_BYTES,
         most_runs: int = MOST_RUNS,
+        total_bytes: int = 0,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._settings, self._limits = settings, (most_bytes, most_runs)
+        self._total_bytes, self._idle_s = total_bytes or machine_bytes() // 2, idle_s
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload([*_PRELOADED, *preload])
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._idle: list[_Resident] = []
         self._busy: set[_Resident] = set()
         self._closed = False
@@ -109,15 +130,33 @@ class RunPool:
                 self._busy.discard(one)
                 last = last or self._closed
                 if not last:
+                    one.idle_at = time.monotonic()
                     self._idle.append(one)
+                self._lock.notify()
             if last:
-                one.pipe.close()
-                one.process.join()
+                one.end()
+            self.tidy()
 
     def busy(self) -> list[BaseProcess]:
         """Return the processes with a call in progress."""
         with self._lock:
             return [one.process for one in self._busy]
+
+    def has_room(self) -> bool:
+        """Return whether a call could begin at once, within the bound on memory."""
+        with self._lock:
+            return self._fits()
+
+    def tidy(self) -> None:
+        """End what has been idle for long and, while memory is over its bound, other idle processes."""
+        with self._lock:
+            until = time.monotonic() - self._idle_s
+            ended = [one for one in self._idle if one.idle_at < until]
+            self._idle = [one for one in self._idle if one.idle_at >= until]
+            while self._idle and self._bytes() > self._total_bytes:
+                ended.append(self._idle.pop(0))
+        for one in ended:
+            one.end()
 
     def close(self) -> None:
         """End the processes without a call; the others end after theirs."""
@@ -128,9 +167,20 @@ class RunPool:
         for one in idle:
             one.process.join()
 
+    def _bytes(self) -> int:
+        return sum(rss_bytes(one.process.pid) for one in (*self._idle, *self._busy))
+
+    def _fits(self) -> bool:
+        if self._idle or not self._busy:
+            return True
+        sizes = [rss_bytes(one.process.pid) for one in self._busy]
+        return sum(sizes) + max(_FIRST_BYTES, *sizes) <= self._total_bytes
+
     def _taken(self) -> _Resident:
         """Return a process, the one that was used last or a new one; it counts as busy."""
         with self._lock:
+            while not self._fits():  # a process at work grows and shrinks, so look again now and then
+                self._lock.wait(1.0)
             while self._idle:
                 one = self._idle.pop()
                 if one.process.is_alive():

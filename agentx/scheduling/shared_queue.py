@@ -1,8 +1,15 @@
-"""A queue that several processes and machines share: one run at a time per partition, kept by DBOS.
+"""A queue that several processes and machines share: one run at a time per workspace, kept by DBOS.
 
-DBOS holds the submissions, their order and their results, in SQLite or in one schema of a Postgres database.
-Two small tables beside its own say which workers live and what was set aside. None of it decides whose events
-are in a history: Git does. So a wrong answer here costs work that is done twice, and never an event.
+DBOS holds the submissions and their results, in SQLite or in one schema of a Postgres database. Small tables
+beside its own say which workers live, what was set aside and which limits hold. None of it decides whose
+events are in a history: Git does. So a wrong answer here costs work that is done twice, and never an event.
+
+DBOS partitions the queue by workspace and chooses among partitions at random. Here each submission has a
+turn instead, and the worker asks DBOS for the partitions in that order. The turn is the second at which the
+submission was first in its workspace, plus :data:`STEP_S` for each step of its priority; DBOS's own column
+for the priority holds it. Only the first submission of a workspace has a turn. The others are parked: when a
+run ends, the next one of its workspace gets its turn, behind all that came in meanwhile. So a workspace with
+a thousand submissions waits in line like one with a single submission, and none is passed over for ever.
 
 The age of a worker's sign of life is computed by the database, so that the clocks of the machines do not
 matter.
@@ -13,6 +20,8 @@ import json
 import logging
 import re
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -27,6 +36,23 @@ QUEUE = "fleet"
 WORK = "carry_out"
 POLL_S = 0.1
 """Seconds between two looks of a worker into the queue."""
+
+STEP_S = 10
+"""One step of priority counts as much as having waited so many seconds."""
+
+LOOK_AHEAD = 32
+"""Maximum number of workspaces that a worker tries in one look into the queue."""
+
+UNSTARTED_S = 30.0
+"""Seconds after which a submission that was claimed and did not start returns to the queue."""
+
+_PARKED = 2_000_000_000
+"""Priorities from here on have no turn yet; the priority that the user gave is added."""
+
+_TURNS_BEGIN = 1_767_225_600
+"""Turns are seconds since 2026, so that they fit in DBOS's column, for 60 years."""
+
+_PRUNED_AT_ONCE = 500
 
 WAITING, RUNNING = ("ENQUEUED", "DELAYED"), ("PENDING",)
 
@@ -101,6 +127,35 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     result: str = ""
 
 
+class Slots:
+    """The slots of a worker: so many runs it carries out at once.
+
+    Args:
+        total: Their number.
+
+    Attributes:
+        total: Their number.
+        room: Returns whether another run can be carried out, whatever slots are free.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._lock = threading.Lock()
+        self.room: Callable[[], bool] = lambda: True
+        self.total = self._free = total
+
+    def take(self) -> bool:
+        """Take a slot if one is free."""
+        with self._lock:
+            taken = self._free > 0 and self.room()
+            self._free -= taken
+            return taken
+
+    def give_back(self) -> None:
+        """Give a slot back."""
+        with self._lock:
+            self._free = min(self.total, self._free + 1)
+
+
 class SharedQueue:
     """The queue of one tenant. Use :meth:`opened`, and :meth:`working` on a worker.
 
@@ -127,10 +182,18 @@ class SharedQueue:
         self._schema = schema
         self._prefix = "" if self._sqlite else f'"{schema}".'
         self._now = _SQLITE_NOW if self._sqlite else _POSTGRES_NOW
+        # SQLite uses DBOS's partial indexes only if a statement repeats their condition.
+        in_flight = " AND status IN ('ENQUEUED', 'PENDING')" if self._sqlite else ""
+        # DBOS stamps rows on SQLite with whole seconds under Python 3.11.
+        self._tie = "rowid" if self._sqlite else "workflow_uuid"
+        self._waits = f"queue_name = '{QUEUE}' AND status = 'ENQUEUED'{in_flight}"
+        self._runs = f"queue_name = '{QUEUE}' AND status = 'PENDING'{in_flight}"
         with _translated():
             self._engine = self._connect(database)
             self._serializer = _json_only()
         self._client: Any = None
+        self._claimed: dict[str, float] = {}
+        self._slots, self._worker = Slots(0), ""
 
     def _connect(self, database: str) -> Any:
         sa = self._sa
@@ -144,7 +207,7 @@ class SharedQueue:
                 connect_args={
                     "connect_timeout": 10,
                     "client_encoding": "utf8",
-                    # A server that went away without a word is noticed in seconds, else after a quarter of an hour.
+                    # A server that went away silently is noticed in seconds instead of after 15 minutes.
                     "tcp_user_timeout": 15_000,
                     "keepalives_idle": 10,
                     "keepalives_interval": 5,
@@ -177,11 +240,8 @@ class SharedQueue:
                 queue._client.destroy()
             queue._engine.dispose()
 
-    def create(self, slots: int) -> None:
+    def create(self) -> None:
         """Create the schema, the tables and the queue; what exists is kept.
-
-        Args:
-            slots: Maximum number of runs at once on each worker.
 
         Raises:
             QueueFailed: The database cannot be reached or written.
@@ -189,11 +249,11 @@ class SharedQueue:
         with needs(DAEMON, QueueFailed):
             from dbos import DBOS  # noqa: PLC0415 - an extra
 
+        self._check_rights()
         with self._launched("init", lambda _: "", listen=False), _translated():
             DBOS.register_queue(
                 QUEUE,
                 partition_concurrency=1,
-                worker_concurrency=slots,
                 polling_interval_sec=POLL_S,
                 on_conflict="always_update",
             )
@@ -206,6 +266,33 @@ class SharedQueue:
         for name, columns in tables.items():
             self._execute(f"CREATE TABLE IF NOT EXISTS {self._prefix}{name} ({columns})")
 
+    def _check_rights(self) -> None:
+        """Check that the schema is ours, or that it can be created.
+
+        Raises:
+            QueueFailed: It belongs to another role, or this role may not create it.
+        """
+        if self._sqlite:
+            return
+        role, may_create = self._rows(
+            "SELECT current_user, has_database_privilege(current_database(), 'CREATE')"
+        )[0]
+        owner = self._rows(
+            "SELECT pg_get_userbyid(nspowner), pg_has_role(current_user, nspowner, 'USAGE') "
+            "FROM pg_namespace WHERE nspname = :schema",
+            schema=self._schema,
+        )
+        if owner and not owner[0][1]:
+            raise QueueFailed(
+                f"The schema {self._schema} belongs to the role {owner[0][0]}, and this is {role}: use "
+                "that role, or another tenant. Nothing was changed."
+            )
+        if not owner and not may_create:
+            raise QueueFailed(
+                f"The role {role} may not create the schema {self._schema}; have the database's owner run: "
+                f"CREATE SCHEMA {self._schema} AUTHORIZATION {role};"
+            )
+
     # --- submissions ----------------------------------------------------------------------------------------
 
     def enqueue(self, submission: str, workspace: str, payload: str, priority: int) -> None:
@@ -215,7 +302,7 @@ class SharedQueue:
             submission: Its id.
             workspace: The workspace; its submissions run one after another.
             payload: What the worker gets.
-            priority: From 1, which is first, within the workspace.
+            priority: From 1, which is first, to 1,000,000.
 
         Raises:
             QueueFailed: The database cannot be reached or written.
@@ -227,11 +314,73 @@ class SharedQueue:
                     "queue_name": QUEUE,
                     "workflow_id": submission,
                     "queue_partition_key": workspace,
-                    "priority": priority,
+                    "priority": _PARKED + priority,
                     "app_version": "1",
                 },
                 payload,
             )
+        self._give_turn(workspace)
+
+    def _give_turn(self, workspace: str, behind_s: int = 0) -> None:
+        """Give the first parked submission of a workspace its turn, unless another one there comes before it.
+
+        Both who adds a submission and who ends a run call it after their own transaction. So the later of the
+        two sees what the other did, and no submission stays parked.
+        """
+        turn = f"CAST({self._now} - {_TURNS_BEGIN} AS BIGINT) + :behind + {STEP_S} * (s.priority - {_PARKED})"
+        here = f"{self._waits} AND queue_partition_key = :workspace"
+        self._execute(
+            f"UPDATE {self._prefix}workflow_status AS s SET priority = {turn} "  # noqa: S608
+            f"WHERE workflow_uuid = (SELECT workflow_uuid FROM {self._prefix}workflow_status WHERE {here} "
+            f"AND priority >= {_PARKED} ORDER BY priority, created_at, {self._tie} LIMIT 1) "
+            f"AND status = 'ENQUEUED' AND priority >= {_PARKED} AND NOT EXISTS ("
+            f"SELECT 1 FROM {self._prefix}workflow_status WHERE {here} AND priority < {_PARKED} "
+            f"AND priority <= {turn})",
+            workspace=workspace,
+            behind=behind_s,
+        )
+
+    def _in_turn(self, most: int) -> list[str]:
+        """Return the workspaces without a run whose submissions have their turn, in this order."""
+        rows = self._rows(
+            f"SELECT queue_partition_key FROM {self._prefix}workflow_status s WHERE {self._waits} "  # noqa: S608
+            f"AND priority < {_PARKED} AND NOT EXISTS (SELECT 1 FROM {self._prefix}workflow_status p "
+            f"WHERE p.{self._runs.replace(' AND ', ' AND p.')} "
+            "AND p.queue_partition_key = s.queue_partition_key) ORDER BY priority, created_at LIMIT :most",
+            most=most,
+        )
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    def prune(self, older_s: float) -> int:
+        """Delete submissions that ended long ago, with their messages and results; return how many.
+
+        A submission with the same id is then added again; the worker finds its run in the workspace's
+        history, and reports that.
+
+        Args:
+            older_s: Seconds since their end.
+
+        Raises:
+            QueueFailed: The database cannot be reached.
+        """
+        pruned = 0
+        while True:
+            rows = self._rows(
+                f"SELECT workflow_uuid FROM {self._prefix}workflow_status "  # noqa: S608
+                "WHERE status NOT IN ('ENQUEUED', 'PENDING', 'DELAYED') "
+                f"AND completed_at < ({self._now} - :older) * 1000 LIMIT {_PRUNED_AT_ONCE}",
+                older=older_s,
+            )
+            if not rows:
+                break
+            with _translated():
+                self._connected().delete_workflows([row[0] for row in rows])
+            pruned += len(rows)
+        self._execute(
+            f"DELETE FROM {self._prefix}fleet_workers WHERE {self._now} - beat > :older",  # noqa: S608
+            older=older_s,
+        )
+        return pruned
 
     def recent(self, most: int) -> list[Queued]:
         """Return the latest submissions, the newest first.
@@ -354,7 +503,33 @@ class SharedQueue:
             queue=QUEUE,
             lease=lease_s,
         )
+        self._return_unstarted()
+        # Parked, because a submitter died before it could give them their turn.
+        forgotten = self._rows(
+            f"SELECT DISTINCT queue_partition_key FROM {self._prefix}workflow_status s "  # noqa: S608
+            f"WHERE {self._waits} AND priority >= {_PARKED} AND NOT EXISTS ("
+            f"SELECT 1 FROM {self._prefix}workflow_status o WHERE o.queue_name = '{QUEUE}' "
+            "AND o.status IN ('ENQUEUED', 'PENDING') AND o.queue_partition_key = s.queue_partition_key "
+            f"AND (o.status = 'PENDING' OR o.priority < {_PARKED}))"
+        )
+        for row in forgotten:
+            self._give_turn(row[0])
         return int(taken)
+
+    def _return_unstarted(self) -> None:
+        """Return to the queue what DBOS claimed and then could not start, because the database failed."""
+        until = time.monotonic() - UNSTARTED_S
+        for submission in [one for one, at in list(self._claimed.items()) if at <= until]:
+            if self._claimed.pop(submission, None) is None:
+                continue  # it has started at this moment
+            self._execute(
+                f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
+                "started_at_epoch_ms = NULL WHERE workflow_uuid = :id AND status = 'PENDING' "
+                "AND executor_id = :worker",
+                id=submission,
+                worker=self._worker,
+            )
+            self._slots.give_back()
 
     # --- what was set aside ---------------------------------------------------------------------------------
 
@@ -396,8 +571,8 @@ class SharedQueue:
     # --- work -----------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def working(self, worker: str, work: Callable[[str], str]) -> Iterator[None]:
-        """Take submissions from the queue until the end of the block, each in a thread.
+    def working(self, worker: str, work: Callable[[str], str], slots: Slots) -> Iterator[None]:
+        """Take submissions from the queue in turn until the end of the block, each in a thread.
 
         At the end no more are taken. Those that run must have ended, or raise ``KeyboardInterrupt``,
         which leaves them in the queue.
@@ -405,12 +580,77 @@ class SharedQueue:
         Args:
             worker: Name of the worker; no other process uses it.
             work: Gets the payload of a submission and returns its result.
+            slots: A submission is only taken with a slot.
 
         Raises:
             QueueFailed: The database cannot be reached.
         """
-        with self._launched(worker, work):
+        self._worker, self._slots = worker, slots
+
+        def in_slot(payload: str) -> str:
+            self._claimed.pop(self._submission(), None)
+            try:
+                result = work(payload)
+                with contextlib.suppress(QueueFailed):  # then the next beat of a worker does it
+                    self._give_turn(self._workspace(), behind_s=1)
+                return result
+            finally:
+                slots.give_back()
+
+        with self._claims_in_turn(slots), self._launched(worker, in_slot):
             yield
+
+    def _submission(self) -> str:
+        """Return the submission that this thread carries out."""
+        from dbos import DBOS  # noqa: PLC0415 - an extra
+
+        return DBOS.workflow_id or ""
+
+    def _workspace(self) -> str:
+        """Return the workspace of the submission that this thread carries out."""
+        rows = self._rows(
+            f"SELECT queue_partition_key FROM {self._prefix}workflow_status WHERE workflow_uuid = :id",  # noqa: S608
+            id=self._submission(),
+        )
+        return str(rows[0][0]) if rows else ""
+
+    @contextlib.contextmanager
+    def _claims_in_turn(self, slots: Slots) -> Iterator[None]:
+        """Have DBOS claim the partitions in turn, each with a slot, instead of as many as it likes at random.
+
+        DBOS itself claims, one partition after another, as it does for queues with several limits. It has no
+        setting for the order of partitions, so the method that chooses them is replaced.
+        """
+        with needs(DAEMON, QueueFailed):
+            from dbos._sys_db import SystemDatabase  # noqa: PLC0415 - an extra
+
+        def claim(
+            database: Any, queue: Any, executor: str, version: str, _most: int = 0, **claim: Any
+        ) -> list[str]:
+            claimed: list[str] = []
+            for workspace in self._in_turn(LOOK_AHEAD):
+                if not slots.take():
+                    break
+                found: list[str] = []
+                try:
+                    found, _ = database.start_queued_workflows(queue, executor, version, workspace, **claim)
+                except self._sa.exc.DBAPIError as error:
+                    if not (database.is_lock_conflict(error) or database.is_serialization_conflict(error)):
+                        raise
+                finally:
+                    if not found:  # another worker was first
+                        slots.give_back()
+                claimed += found
+                self._claimed |= dict.fromkeys(found, time.monotonic())
+            return claimed
+
+        name = "start_queued_partitioned_workflows"
+        theirs = getattr(SystemDatabase, name)
+        setattr(SystemDatabase, name, claim)
+        try:
+            yield
+        finally:
+            setattr(SystemDatabase, name, theirs)
 
     @contextlib.contextmanager
     def _launched(self, worker: str, work: Callable[[str], str], *, listen: bool = True) -> Iterator[None]:
@@ -462,6 +702,25 @@ class SharedQueue:
     def _execute(self, statement: str, **values: Any) -> int:
         with _translated(), self._engine.begin() as connection:
             return int(connection.execute(self._sa.text(statement), values).rowcount)
+
+    @property
+    def now(self) -> str:
+        """SQL for the database's time, in seconds since 1970."""
+        return self._now
+
+    def table(self, name: str) -> str:
+        """Return a table's name in SQL."""
+        return f"{self._prefix}{name}"
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Callable[..., Any]]:
+        """Yield a function that runs a statement with named values, in one transaction.
+
+        Raises:
+            QueueFailed: The database cannot be reached.
+        """
+        with _translated(), self._engine.begin() as connection:
+            yield lambda statement, **values: connection.execute(self._sa.text(statement), values)
 
     def _rows(self, statement: str, **values: Any) -> Sequence[Any]:
         with _translated(), self._engine.connect() as connection:
@@ -515,6 +774,11 @@ def _translated() -> Iterator[None]:
     except AgentXError:
         raise
     except Exception as error:
+        if "InsufficientPrivilege" in str(error):
+            raise QueueFailed(
+                "This role may not use the tenant's schema in the fleet's database: use its owner "
+                "(in AGENTX_FLEET_DATABASE). Nothing was changed."
+            ) from error
         said = _PASSWORD.sub(r"\1:…@", one_line(str(error).partition("\n[SQL")[0]))[:300]
         raise QueueFailed(
             f"The fleet's database cannot be used: {said.rstrip('.')}. Check that it runs and that its "

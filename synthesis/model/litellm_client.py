@@ -8,6 +8,7 @@ what to do.
 
 import gc
 import logging
+import math
 import os
 import re
 import time
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from email.utils import parsedate_to_datetime
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
@@ -22,6 +24,7 @@ from typing import Any
 import msgspec
 
 from agentx.storage.text import encodable
+from agentx.synthesis.model import call_turns
 from agentx.synthesis.model.port import (
     CallPart,
     ChatMessage,
@@ -35,6 +38,9 @@ from agentx.synthesis.model.port import (
 
 EXTRACT = 240
 """Maximum characters of a provider's message that an error quotes."""
+
+LONGEST_PAUSE_S = 600.0
+"""Longest pause that a provider can ask for, in seconds."""
 
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 _API_KEY = re.compile(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[A-Za-z0-9_\-*]{8,}")
@@ -126,18 +132,24 @@ class LiteLLMClient:
     def stream(
         self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = (), *, timeout_s: float = 120.0
     ) -> Iterator[TextPart | CallPart | Reply]:
-        """Call the model; see :meth:`ModelClient.stream`. The time limit includes retries."""
+        """Call the model; see :meth:`ModelClient.stream`.
+
+        The time limit includes retries, but not the wait for a turn.
+        """
         litellm = _litellm()
         request = self._request(litellm, messages, tools)
         deadline = time.monotonic() + timeout_s
         for attempt in range(self._retries + 1):
             answer = _AnswerBuilder()
+            deadline += call_turns.wait_for_turn(self.name)
             try:
                 for chunk in self._chunks(litellm, request, deadline):
                     yield from answer.add(chunk)
                 yield answer.reply(self.name, _cost(litellm, self.name, answer.usage))
             except ModelError as error:
-                pause = self._backoff_s * 2**attempt
+                pause = max(self._backoff_s * 2**attempt, error.retry_after_s)
+                if error.too_many_calls and call_turns.pause(self.name, pause):
+                    pause = 0.0
                 out_of_time = time.monotonic() + pause >= deadline
                 if answer.begun or not error.retryable or attempt == self._retries or out_of_time:
                     raise
@@ -230,6 +242,7 @@ def embed_texts(
     The texts are not empty; the model's name has litellm's form. Raises :class:`ModelError` on any failure.
     """
     litellm = _litellm()
+    call_turns.wait_for_turn(model)
     try:
         answer = litellm.embedding(
             model=model,
@@ -407,7 +420,29 @@ def _translate(
     )
     if advice not in (_NO_PROVIDER, _NO_KEY):
         sentence += _said(error, api_key)
-    return ModelError(sentence, retryable=advice == _BROKE_OFF or advice in _RETRYABLE.values())
+    too_many = advice == _RETRYABLE["RateLimitError"]
+    return ModelError(
+        sentence,
+        retryable=advice == _BROKE_OFF or advice in _RETRYABLE.values(),
+        too_many_calls=too_many,
+        retry_after_s=_retry_after(error) if too_many else 0.0,
+    )
+
+
+def _retry_after(error: Exception) -> float:
+    """Return the seconds of a ``Retry-After`` header (RFC 9110, 10.2.3); 0 for none.
+
+    A server that asks for more than :data:`LONGEST_PAUSE_S` is asked again after that.
+    """
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    said = str(headers.get("retry-after", ""))
+    seconds = 0.0
+    with suppress(ValueError, OverflowError):
+        try:
+            seconds = float(said)
+        except ValueError:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+    return min(max(seconds, 0.0), LONGEST_PAUSE_S) if math.isfinite(seconds) else 0.0
 
 
 def _names(error: Exception) -> set[str]:

@@ -14,11 +14,21 @@ class ModelError(AgentXError):
     Attributes:
         retryable: Whether the same call may succeed later.
         usage: Usage of the failed calls, as far as it is known.
+        too_many_calls: Whether the provider refused the call because there were too many.
+        retry_after_s: How long the provider asks to wait, in seconds; 0 if it did not say.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        too_many_calls: bool = False,
+        retry_after_s: float = 0.0,
+    ) -> None:
         super().__init__(message)
         self.retryable = retryable
+        self.too_many_calls, self.retry_after_s = too_many_calls, retry_after_s
         self.usage = Usage()
 
 

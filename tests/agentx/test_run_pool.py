@@ -152,3 +152,52 @@ def test_processes_end_with_the_process_that_called_even_if_it_is_killed(tmp_pat
         number = int(process.stdout.readline())
         process.kill()
     assert gone(number)
+
+
+def test_idle_processes_end_after_a_while_and_while_memory_is_over_its_bound(settings, tmp_path):
+    pool = RunPool(settings, ["tests.agentx.test_run_pool"], idle_s=WAIT_S)
+    numbers = side_by_side(pool, tmp_path, 3)
+    assert {*pool.call(pid)} <= numbers  # all three are kept
+    pool._idle_s = 0.0
+    pool.tidy()
+    assert all(gone(one) for one in numbers)
+    pool._idle_s, pool._total_bytes = WAIT_S, 1
+    (one,) = pool.call(pid)
+    assert gone(one)
+    pool.close()
+
+
+def test_no_process_starts_beyond_the_bound_on_memory_while_another_is_at_work(settings, tmp_path):
+    pool = RunPool(settings, ["tests.agentx.test_run_pool"], total_bytes=1)
+    found, mark = [], tmp_path / "first"
+    threads = [
+        threading.Thread(target=lambda: found.extend(pool.call(waits, str(mark)))),
+        threading.Thread(target=lambda: found.extend(pool.call(pid))),
+    ]
+    threads[0].start()
+    first = there(mark)
+    assert not pool.has_room()
+    threads[1].start()
+    assert [one.pid for one in pool.busy()] == [first]
+    os.kill(first, signal.SIGTERM)
+    for one in threads:
+        one.join()
+    assert found[0] == "interrupted"
+    assert found[1] != first
+    pool.close()
+
+
+def side_by_side(pool, folder, count):
+    """Have so many processes at work at once; return their numbers."""
+    threads = [
+        threading.Thread(target=lambda n=n: list(pool.call(waits, str(folder / f"at-{n}"))))
+        for n in range(count)
+    ]
+    for one in threads:
+        one.start()
+    numbers = {there(folder / f"at-{n}") for n in range(count)}
+    for one in numbers:
+        os.kill(one, signal.SIGTERM)
+    for one in threads:
+        one.join()
+    return numbers

@@ -2,8 +2,9 @@
 
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import msgspec
 import typer
@@ -18,7 +19,10 @@ from agentx.fleet.carrying_out import Result
 from agentx.fleet.overview import Overview, Run, overview
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
-from agentx.fleet.worker import Worker
+from agentx.fleet.tenants import TenantWorkers, read_variables, tenant_work
+from agentx.fleet.worker import DAY_S, OnResult, Worker
+from agentx.scheduling.call_limits import Limit, parse
+from agentx.scheduling.shared_queue import Slots
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, encodable, plain
 
@@ -53,12 +57,30 @@ def initialise(
     slots: Annotated[
         int, typer.Option(min=1, help="Maximum number of runs at once on each worker.")
     ] = places.SLOTS,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PROVIDER=CALLS/PERIOD",
+            show_default=False,
+            help="Limit on all workers' calls to a provider, as in anthropic=50/min; none: no limit.",
+        ),
+    ] = None,
+    keep: Annotated[
+        float, typer.Option(metavar="DAYS", min=0.01, help="Days that ended runs stay in the database.")
+    ] = places.KEEP_DAYS,
 ) -> None:
     """Create a fleet, or join one that exists, from this machine."""
     if not remote:
         raise UsageError("Give the pattern of the remotes: --remote '/srv/fleet/{workspace}.git'.")
     made = places.initialise(
-        terminal.settings, encodable(database), encodable(remote), tenant=tenant, lease_s=lease, slots=slots
+        terminal.settings,
+        encodable(database),
+        encodable(remote),
+        tenant=tenant,
+        lease_s=lease,
+        slots=slots,
+        keep_days=keep,
+        limits=[parse(encodable(one)) for one in limit or ()],
     )
     document = {
         "tenant": made.tenant,
@@ -126,11 +148,28 @@ def work(
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Time for runs to finish when stopped.")
     ] = 60.0,
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    slots: Annotated[
+        int, typer.Option(min=0, help="Maximum number of runs at once here; by default that of the fleet.")
+    ] = 0,
+    memory: Annotated[
+        int,
+        typer.Option(
+            metavar="MB", min=0, help="Bound on the memory of its runs; default: half of the machine's."
+        ),
+    ] = 0,
+    tenant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="The tenant; several get a process each, and share the slots."),
+    ] = None,
+    tenant_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE", help="A private file of variables for this tenant's processes alone."
+        ),
+    ] = None,
 ) -> None:
     """Carry out queued runs until SIGTERM, Ctrl-C or `fleet drain`; runs in progress are finished first."""
-    place = places.load(terminal.settings, tenant)
-    folder = home or terminal.settings.state_dir / f"fleet-{tenant}"
+    tenants = list(dict.fromkeys(tenant or [places.DEFAULT_TENANT]))
     runs = 0
 
     def tell(submission: Submission, result: Result) -> None:
@@ -147,20 +186,60 @@ def work(
                 )
             )
 
+    def folder(name: str) -> Path:
+        if home is None:
+            return terminal.settings.state_dir / f"fleet-{name}"
+        return home / name if len(tenants) > 1 else home
+
+    report: _Report = {"on_result": tell, "on_fault": terminal.note, "grace_s": grace}
+    bound = memory * 1_000_000
+    if len(tenants) > 1 or tenant_env:
+        files = _tenant_files(tenants, tenant_env or [])
+        works = [tenant_work(terminal.settings, one, folder(one), files[one]) for one in tenants]
+        most = slots or max(one.place.slots for one in works)
+        workers = TenantWorkers(works, most, memory_bytes=bound, **report)
+        terminal.note(f"{', '.join(tenants)}: {counted(most, 'run')} at once; Ctrl-C ends it.", "•")
+        _until_signalled(workers, once=once)
+        terminal.result({"tenants": tenants, "runs": runs}, f"{counted(runs, 'run')} carried out.")
+        return
+    place = places.load(terminal.settings, tenants[0])
+    most = slots or place.slots
     with places.opened(place) as queue:
         worker = Worker(
-            place, queue, folder, terminal.settings, on_result=tell, on_fault=terminal.note, grace_s=grace
-        )
-        before = {
-            one: signal.signal(one, lambda *_: worker.stop()) for one in (signal.SIGTERM, signal.SIGINT)
-        }
-        terminal.note(f"{worker.name}: {counted(place.slots, 'run')} at once; Ctrl-C ends it.", "•")
-        try:
-            worker.run(once=once)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            place, queue, folder(tenants[0]), terminal.settings,
+            slots=Slots(most), memory_bytes=bound, **report,
+        )  # fmt: skip
+        terminal.note(f"{worker.name}: {counted(most, 'run')} at once; Ctrl-C ends it.", "•")
+        _until_signalled(worker, once=once)
     terminal.result({"worker": worker.name, "runs": runs}, f"{counted(runs, 'run')} carried out.")
+
+
+class _Report(TypedDict):
+    on_result: OnResult
+    on_fault: Callable[[str], None]
+    grace_s: float
+
+
+def _until_signalled(worker: Worker | TenantWorkers, *, once: bool) -> None:
+    before = {one: signal.signal(one, lambda *_: worker.stop()) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        worker.run(once=once)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tenant_files(tenants: list[str], given: list[str]) -> dict[str, dict[str, str]]:
+    """Return each tenant's variables."""
+    found: dict[str, dict[str, str]] = {one: {} for one in tenants}
+    for one in given:
+        name, equals, path = one.partition("=")
+        if not equals or name not in found:
+            raise UsageError(
+                f"{one[:80]!r} names no tenant of this worker; write --tenant NAME --tenant-env NAME=FILE."
+            )
+        found[name] |= read_variables(Path(path))
+    return found
 
 
 def status(
@@ -200,6 +279,23 @@ def drain(
     terminal.result({"draining": names}, f"{counted(len(names), 'worker')} will end.")
 
 
+def prune(
+    terminal: Terminal,
+    *,
+    older: Annotated[
+        float | None,
+        typer.Option(metavar="DAYS", min=0, help="Days since their end; by default as `fleet init --keep`."),
+    ] = None,
+    tenant: _Tenant = places.DEFAULT_TENANT,
+) -> None:
+    """Delete runs that ended long ago from the database; the workspaces' histories keep them."""
+    place = places.load(terminal.settings, tenant)
+    days = place.keep_days if older is None else older
+    with places.opened(place) as queue:
+        pruned = queue.prune(days * DAY_S)
+    terminal.result({"deleted": pruned}, f"{counted(pruned, 'run')} deleted from the database.")
+
+
 def _shown(found: Overview) -> RenderableType:
     rows: list[tuple[str, str | Text]] = [
         ("fleet", f"{found.tenant}  {plain(found.remote)}"),
@@ -220,12 +316,23 @@ def _shown(found: Overview) -> RenderableType:
         )
         for one in found.stranded
     ]
+    rows += [("limit", _limited(one)) for one in found.limits]
     parts: list[RenderableType] = [facts(rows)]
     if found.runs:
         parts.append(
             table("submission", "workspace", "status", "worker", "why", rows=list(map(_row, found.runs)))
         )
     return Group(*parts)
+
+
+def _limited(one: Limit) -> Text:
+    parts = [f"{one.calls} calls in {one.period_s:.0f} s"] if one.calls else []
+    if one.waiting:
+        more = "or more " if one.waiting >= one.calls else ""
+        parts.append(f"{one.waiting} {more}wait, the next one {one.next_s:.0f} s")
+    if one.paused_s:
+        parts.append(f"paused by the provider for {one.paused_s:.0f} s")
+    return Text(f"{plain(one.name)}: {'; '.join(parts)}", "yellow" if one.waiting or one.paused_s else "")
 
 
 def _row(one: Run) -> tuple[str | Text, ...]:

@@ -6,6 +6,9 @@ import time
 
 import pytest
 
+from agentx import Workspace
+from agentx.fleet import place as places
+from agentx.fleet.submission import submit
 from tests.agentx.fleet.fleets import LEASE_S, Link, head, wait_for
 
 slow = pytest.mark.skipif(
@@ -223,3 +226,19 @@ def test_a_database_that_is_restarted_in_the_middle_loses_nothing(fleet, postgre
 
 def name_of(worker):
     return (worker.home / "name").read_text()
+
+
+@slow
+def test_a_submission_that_was_pruned_and_is_submitted_again_is_not_run_twice(fleet):
+    (submission,) = fleet.submit("w", "Do it.")
+    fleet.worker("one").start("--once")
+    wait_for(fleet.all_ended)
+    with places.opened(fleet.place) as queue:
+        wait_for(lambda: queue.prune(-1) == 1)
+        assert queue.counts() == {}
+        with Workspace.open(fleet.root / "mine" / "w", settings=fleet.settings) as ws:
+            submit(ws, fleet.place, queue, "Do it.", submission=submission)
+    fleet.worker("two").start("--once")
+    wait_for(fleet.all_ended)
+    assert fleet.runs("w") == {submission: (1, "COMPLETED")}
+    assert [one.status for one in fleet.status().runs] == ["COMPLETED"]

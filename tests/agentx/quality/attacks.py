@@ -100,7 +100,9 @@ def refuse_empty(found):
 def _agentx(at, *words):
     environ = {**os.environ, "PYTHONPATH": at["python_path"], "AGENTX_STATE_DIR": at["state"]}
     environ.pop("AGENTX_RUN", None)
-    environ["AGENTX_NO_SERVER"] = "1"  # a server knows the processes of a run, whatever their environment says
+    environ["AGENTX_NO_SERVER"] = (
+        "1"  # a server knows the processes of a run, whatever their environment says
+    )
     done = subprocess.run(
         [sys.executable, "-m", "agentx", "-C", at["workspace"], *words],
         env=environ,
