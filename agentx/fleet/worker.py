@@ -61,12 +61,15 @@ class Worker:
         on_fault: Callable[[str], None] = lambda _: None,
         grace_s: float = 60.0,
     ) -> None:
-        self._place, self._queue, self._settings = place, queue, settings
+        self._place, self._queue = place, queue
+        self._settings = msgspec.structs.replace(
+            settings, fleet_remote=place.remote, fleet_tenant=place.tenant
+        )
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
-        self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
+        self._pool = RunPool(self._settings, ["agentx.fleet.carrying_out"])
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""

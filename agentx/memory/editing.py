@@ -15,6 +15,7 @@ from agentx.synthesis.learning.merging import MERGED, STANDING, merged, proposed
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
+    FOLLOWED_SEPARATOR,
     FORMER_KINDS,
     WOULD_REWORD,
     ConstraintDetail,
@@ -79,8 +80,21 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
 
     Raises:
         NoSuchItem: The item does not exist.
+        UsageError: It is one of a followed workspace, and none is searched for in a given state.
     """
     item = (state or engine.log.state).items.get(name)
+    if item is None and state is None and (workspace := name.rpartition(FOLLOWED_SEPARATOR)[0]):
+        where = next((one for one in engine.following.current().each if one.name == workspace), None)
+        if where is not None:
+            at = (
+                where.place.directory
+                if where.place and where.place.directory
+                else f"a clone of {where.source}"
+            )
+            raise UsageError(
+                f"{name} is followed from {workspace} and can only be changed there: `agentx -C {at} memory "
+                f"…`. To follow it no more: `agentx follow --stop {workspace.partition('/')[0]}`."
+            )
     if item is None:
         raise NoSuchItem(f"Unknown memory item {name!r}; `agentx memory list --all` lists all items.")
     return item

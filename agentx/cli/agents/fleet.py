@@ -21,6 +21,7 @@ from agentx.fleet.submission import submit as submit_run
 from agentx.fleet.worker import Worker
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, encodable, plain
+from agentx.trust.fleet_remotes import DEFAULT_TENANT
 
 _REASON = 60
 _LIVE_S = 1.0
@@ -45,7 +46,7 @@ def initialise(
             metavar="URL", help="postgresql://… without a password; by default SQLite on this machine."
         ),
     ] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
     lease: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=1, help="After this long without a sign of life, others work."),
@@ -90,7 +91,7 @@ def submit(
     submission: Annotated[
         str, typer.Option("--id", metavar="ID", help="A second submission with the same ID is not run again.")
     ] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Queue a run of this workspace, signed by you; the workspace is pushed to its remote first."""
     with opened(terminal, look=True) as ws:
@@ -126,7 +127,7 @@ def work(
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Time for runs to finish when stopped.")
     ] = 60.0,
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Carry out queued runs until SIGTERM, Ctrl-C or `fleet drain`; runs in progress are finished first."""
     place = places.load(terminal.settings, tenant)
@@ -168,7 +169,7 @@ def status(
     *,
     live: Annotated[bool, typer.Option("--live", help="Keep showing it until Ctrl-C.")] = False,
     most: Annotated[int, typer.Option("-n", min=1, max=10_000, help="Number of runs.")] = 20,
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Show the queue, the workers, the latest runs, and events that were set aside."""
     place = places.load(terminal.settings, tenant)
@@ -189,7 +190,7 @@ def status(
 def drain(
     terminal: Terminal,
     worker: Annotated[str, typer.Argument(metavar="[WORKER]", help="Only this one.")] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Ask workers to end after the runs that they have; what is queued stays queued."""
     place = places.load(terminal.settings, tenant)

@@ -163,11 +163,12 @@ class Remote:
         """Its URL without a password."""
         return _shown(self.url)
 
-    def fetch(self, progress: Progress | None = None) -> str:
+    def fetch(self, progress: Progress | None = None, *, silent_s: float = git_program.SILENT_S) -> str:
         """Fetch the objects of its branch, and check that they are complete and well-formed.
 
         Args:
             progress: Called with the progress.
+            silent_s: How long it may be silent.
 
         Returns:
             The commit that its branch ``main`` names; empty if it has none.
@@ -183,7 +184,7 @@ class Remote:
                 tip = str(references[BRANCH].target) if BRANCH in references else ""  # even if it is missing
             head, reader = Branch(self._git_dir).read(), ObjectReader(self._git_dir)
             ours = tip and head and reader.exists(tip) and (head == tip or reader.descends(head, tip))
-            commit = tip if ours else self._fetch(progress)
+            commit = tip if ours else self._fetch(progress, silent_s)
             if tip and not commit:
                 raise RemoteFailed(
                     f"{self.shown} is damaged: its branch names {tip}, which is missing there."
@@ -191,12 +192,18 @@ class Remote:
             self._keep(commit)
         return commit
 
-    def _fetch(self, progress: Progress | None) -> str:
+    def _fetch(self, progress: Progress | None, silent_s: float) -> str:
         options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         with self._ours() as ours:
             try:
                 self._run(
-                    ours, "fetch", "upload-pack", *options, refspec=f"+{BRANCH}:{_THEIRS}", progress=progress
+                    ours,
+                    "fetch",
+                    "upload-pack",
+                    *options,
+                    refspec=f"+{BRANCH}:{_THEIRS}",
+                    progress=progress,
+                    silent_s=silent_s,
                 )
             except GitFailed as error:
                 if not any("couldn't find remote ref" in line for line in error.said):
@@ -304,6 +311,7 @@ class Remote:
         refspec: str,
         progress: Progress | None,
         shown: str = BRANCH,
+        silent_s: float = git_program.SILENT_S,
     ) -> None:
         """Run ``git fetch`` or ``git push`` with the remote."""
         where = self.url
@@ -311,7 +319,8 @@ class Remote:
             where = str(self._opened_there().path)
             options = (*options, f"--{service}={git_program.service(service, *{BRANCH: 0, shown: 0})}")
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
-        git_program.run(command, progress=progress, environ=None if self._path else self._environ)
+        environ = None if self._path else self._environ
+        git_program.run(command, progress=progress, silent_s=silent_s, environ=environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Return why a push was rejected."""
