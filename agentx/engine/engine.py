@@ -250,6 +250,10 @@ class Engine:
         followed = self.following.current() if followed is None else followed
         return followed.merged(self._served(state)).state
 
+    def told(self, state: State) -> State:
+        """Return a state as agents are shown it: with followed rules, and notes on what cannot be read."""
+        return self.following.current().told(state)
+
     def _served(self, state: State) -> State:
         return state if self.serves is None else of_schedule(state, self.serves)
 

@@ -116,7 +116,7 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """Name of what is kept of it."""
-        return digest([self.directory, self.url])[:32]
+        return digest(self.directory or self.url)[:32]
 
 
 class Upstream(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +139,11 @@ class Upstream(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[MemoryItem, ...] = ()
     why: str = ""
     note: str = ""
+
+    @property
+    def directory(self) -> str:
+        """Its directory; empty if it is at a remote, or was not found."""
+        return self.place.directory if self.place else ""
 
     @property
     def record(self) -> Followed:
@@ -384,7 +389,7 @@ class Following:
         if place.directory:
             head = self._heads[place.directory] = _head(Path(place.directory))
             if not head:
-                raise FollowFailed(f"{place.directory} is not a workspace with a commit.")
+                raise FollowFailed(f"{place.directory} is not a workspace.")
             return head
         folder = self._folder(place)
         wait_s = self._section.refresh_minutes * 60
@@ -506,11 +511,8 @@ def find_place(source: str, base: Path, settings: Settings) -> Place:
     if is_url(source):
         return Place(url=source)
     directory = (base / source).resolve()
-    if nofollow.is_file(directory / LIVE):
-        return Place(directory=str(directory))
-    if nofollow.is_directory(directory / "objects"):
-        return Place(url=str(directory))  # a bare repository
-    raise FollowFailed(f"{directory} is not a workspace.")
+    bare = nofollow.is_directory(directory / "objects") and not nofollow.exists(directory / LIVE)
+    return Place(url=str(directory)) if bare else Place(directory=str(directory))
 
 
 def is_url(source: str) -> bool:

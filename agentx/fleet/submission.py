@@ -124,8 +124,8 @@ def _check_followed(ws: Workspace, tenant: str) -> None:
         if named == one.source or named.rpartition(SUB)[0] not in ("", tenant):
             raise UsageError(
                 f"This workspace follows {name} ({one.source}), which workers of the tenant {tenant!r} do "
-                "not read, so its rules would be missing there. Push it to its remote in the fleet, and follow "
-                f"it by name: `agentx follow --stop {name}`, `agentx follow fleet:NAME`."
+                "not read, so its rules would be missing there. Push it to its remote in the fleet, and "
+                f"follow it by name: `agentx follow --stop {name}`, `agentx follow fleet:NAME`."
             )
 
 

@@ -84,16 +84,12 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
     """
     item = (state or engine.log.state).items.get(name)
     if item is None and state is None and (workspace := name.rpartition(FOLLOWED_SEPARATOR)[0]):
-        where = next((one for one in engine.following.current().each if one.name == workspace), None)
-        if where is not None:
-            at = (
-                where.place.directory
-                if where.place and where.place.directory
-                else f"a clone of {where.source}"
-            )
+        followed = next((one for one in engine.following.current().each if one.name == workspace), None)
+        if followed is not None:
             raise UsageError(
-                f"{name} is followed from {workspace} and can only be changed there: `agentx -C {at} memory "
-                f"…`. To follow it no more: `agentx follow --stop {workspace.partition('/')[0]}`."
+                f"{name} is followed from {workspace} ({followed.source}) and can only be changed there: "
+                f"`agentx -C {followed.directory or 'A-COPY-OF-IT'} memory …`. `agentx follow --stop "
+                f"{workspace.partition('/')[0]}` ends that its rules hold here."
             )
     if item is None:
         raise NoSuchItem(f"Unknown memory item {name!r}; `agentx memory list --all` lists all items.")
