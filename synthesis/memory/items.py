@@ -502,7 +502,8 @@ def followed_id(workspace: str, name: str) -> str:
 
 def followed_from(item: MemoryItem) -> str:
     """Return the workspace, event and hash that a followed rule comes from; empty for an own item."""
-    return next((link.target for link in item.links if link.relation == FOLLOWED), "")
+    first = item.links[0] if item.links else None  # a merge adds its links behind it
+    return first.target if first is not None and first.relation == FOLLOWED else ""
 
 
 def sort_of(item: MemoryItem) -> str:
