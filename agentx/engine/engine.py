@@ -124,7 +124,7 @@ class Engine:
         self.links = EventIndex(self.log.history, write_path.cache / "links")
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
-        self.following = Following(root, config.follow, settings, trust, self._has_event)
+        self.following = Following(root, config.follow, settings, trust, self._has_event, self.artifacts.root)
         self._rules = _Standing(State(), -1, None, Upstreams(), (), ())
         self.serves: str | None = None
         """The schedule whose directed run is in progress in this process; ``None`` outside directed runs."""

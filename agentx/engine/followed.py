@@ -64,6 +64,8 @@ SILENT_S = 15.0
 RETRY_S = 60.0
 """Seconds until a remote of which nothing is known is tried again."""
 
+WITHIN_REACH = "It is within reach of this workspace's agents, who could write its rules."
+
 _KNOWN, _TRIED, _REPOSITORY, _LOCK = "known.json", "tried.json", "repository", "lock"
 _VERSION = f"1-{FOLD_VERSION}"
 _WHY_CHARACTERS = 400
@@ -200,6 +202,7 @@ class Following:
         settings: Settings from the environment.
         trust: Whether it may read outside itself.
         holds: Whether its history has an event, by number and hash.
+        artifacts: Directory of its artifacts, where its agents write.
         fetches: Whether remotes are fetched; otherwise only what was fetched before is read.
     """
 
@@ -210,11 +213,12 @@ class Following:
         settings: Settings,
         trust: Trust,
         holds: Callable[[int, str], bool],
+        artifacts: Path,
         *,
         fetches: bool = True,
     ) -> None:
         self._root, self._section, self._settings, self._trust = root, section, settings, trust
-        self._holds, self._fetches = holds, fetches
+        self._holds, self._artifacts, self._fetches = holds, artifacts, fetches
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._heads: dict[str, str] = {}
@@ -234,7 +238,7 @@ class Following:
         """Return the followed workspaces as last read or fetched, without waiting for a remote."""
         now = self._now
         if now is None:
-            parts = (self._root, self._section, self._settings, self._trust, self._holds)
+            parts = (self._root, self._section, self._settings, self._trust, self._holds, self._artifacts)
             now = Following(*parts, fetches=False).current()
         return now
 
@@ -298,6 +302,9 @@ class Following:
             if (place.directory or place.url) in seen:
                 continue
             seen.add(place.directory or place.url)
+            if self._is_within_reach(place):
+                found.append(_unread(name, section.source, place, FollowFailed(WITHIN_REACH)))
+                continue
             one = self._read_one(name, section, place)
             if one.known and one.known.first == self._trust.identity and self._is_own(one.known):
                 continue
@@ -311,6 +318,11 @@ class Following:
         made = Upstreams(found)
         # What was compared with the same rules need not be compared again
         return before if before is not None and before.each == made.each else made
+
+    def _is_within_reach(self, place: Place) -> bool:
+        """Return whether the agents of this workspace can write a place, and so make rules there."""
+        path = Path(place.directory or place.url)
+        return any(reach in (path, *path.parents) for reach in (self._root, self._artifacts))
 
     def _is_own(self, known: Known) -> bool:
         """Return whether a workspace is a copy of this one, or an earlier state of it."""
@@ -469,6 +481,8 @@ class Following:
         place = find_place(section.source, self._root, self._settings)
         if place.directory == str(self._root):
             raise FollowFailed("A workspace cannot follow itself.")
+        if self._is_within_reach(place):
+            raise FollowFailed(WITHIN_REACH)
         folder = self._folder(place)
         if place.url:
             tried = self._fetch(place, folder)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 
 import msgspec
@@ -347,3 +348,67 @@ def test_a_workspace_does_not_follow_itself(follower):
     ws = follower()
     with pytest.raises(following.FollowFailed, match="cannot follow itself"):
         ws.engine.following.accept("me", following.UpstreamSection(source="."))
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "why"),
+    [("MOST_LOG_BYTES", 100, "more than 100 bytes"), ("MOST_ITEMS", 0, "over the limit")],
+)
+def test_an_upstream_that_is_too_large_is_not_read(upstream, follower, monkeypatch, limit, value, why):
+    upstream("rules", REVIEW)
+    monkeypatch.setattr(following, limit, value)
+    ws = follower(rules="../rules")
+    assert ids(ws) == []
+    assert why in notes(ws)["rules"]
+
+
+def test_a_fetched_repository_that_is_too_large_is_removed(
+    upstream, follower, lexical, monkeypatch, tmp_path
+):
+    root = upstream("rules", REVIEW)
+    git(root, "clone", "-q", "--bare", str(root), str(tmp_path / "rules.git"))
+    monkeypatch.setattr(following, "MOST_FETCHED_BYTES", 1_000)
+    ws = follower(rules="../rules.git")
+    assert "over the limit of 1,000" in notes(ws)["rules"]
+    kept = lexical.state_dir / "followed" / following.Place(url=str(tmp_path / "rules.git")).key
+    assert [path.name for path in kept.iterdir() if path.is_dir()] == []
+
+
+def test_a_context_with_a_deadline_does_not_wait_for_a_silent_remote(follower):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ws = follower(rules=f"git://127.0.0.1:{silent.getsockname()[1]}/rules.git")
+        shown = ws.get_relevant_context("What is next?", deadline_ms=200)
+        assert (
+            "The rules of the followed workspace rules are missing here. It was not fetched yet."
+            in shown.text
+        )
+
+
+def test_a_workspace_that_agents_here_can_write_is_not_followed(upstream, follower):
+    ws = follower(inside="artifacts/rules")
+    upstream("mine/artifacts/rules", REVIEW)
+    assert ids(ws) == []
+    assert "within reach of this workspace's agents" in notes(ws)["inside"]
+    with pytest.raises(following.FollowFailed, match="within reach"):
+        ws.engine.following.accept("x", following.UpstreamSection(source="artifacts/rules"))
+
+
+def test_rules_of_several_workspaces_hold_and_the_same_rule_is_shown_once(upstream, follower):
+    upstream("rules", REVIEW, WORD)
+    upstream("Règles d'équipe", WORD, "Never use tabs.")
+    ws = follower(rules="../rules", équipe="../Règles d'équipe")
+    assert [(item.id, item.text) for item in ws.memory()] == [
+        ("rules:c-2", REVIEW),
+        ("rules:c-4", WORD),
+        ("équipe:c-4", "Never use tabs."),
+    ]
+    ws.say(WORD)
+    assert ids(ws) == ["rules:c-2", "équipe:c-4", "c-2"]
+
+
+def test_a_rejection_that_was_followed_denies_what_suggests_it_again(upstream, follower):
+    upstream("rules", "No, we will not use Redis, it is too much to operate.")
+    ws = follower(rules="../rules")
+    [item] = ws.memory()
+    assert item.kind == "rejection"
+    assert ws.gates.before_answer("I suggest that we use Redis.")[0].item_id == item.id

@@ -5,6 +5,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from rich.text import Text
 from agentx.cli.opened import opened
 from agentx.cli.terminal import Terminal, counted, minute, table
 from agentx.config import UPSTREAM_NAME, UpstreamSection
+from agentx.core.layout import NotAWorkspace, find_root
 from agentx.engine.followed import FLEET, SUB, Upstream, is_url
 from agentx.history.status import FollowedStatus, followed
 from agentx.storage.errors import AgentXError, UsageError
@@ -116,7 +118,9 @@ def _source(ws: Workspace, terminal: Terminal, source: str) -> str:
         return source
     place = Path(os.path.normpath(terminal.folder.absolute() / source))
     if place.exists():
-        return source if Path(source).is_absolute() else os.path.relpath(place, ws.root)
+        with suppress(NotAWorkspace):  # a bare repository
+            place = find_root(place)
+        return str(place) if Path(source).is_absolute() else os.path.relpath(place, ws.root)
     if "/" not in source:
         try:
             remote_of(terminal.settings, "default", source)

@@ -53,9 +53,13 @@ def test_a_workspace_that_follows_what_workers_do_not_read_is_not_submitted(flee
     Workspace.create(root, settings=fleet.settings).close()
     for source in ("../company", "https://example.org/company.git", "fleet:other/company"):
         set_value(root, fleet.settings, "follow.upstreams", f'{{ rules = "{source}" }}')
-        with Workspace.open(root, settings=fleet.settings) as ws, places.opened(fleet.place) as queue:
-            with pytest.raises(UsageError, match=r"its rules would be missing there"):
-                submit(ws, fleet.place, queue, "Do this.")
+        missing = pytest.raises(UsageError, match=r"its rules would be missing there")
+        with (
+            Workspace.open(root, settings=fleet.settings) as ws,
+            places.opened(fleet.place) as queue,
+            missing,
+        ):
+            submit(ws, fleet.place, queue, "Do this.")
     assert not (fleet.root / "remotes" / "task.git").exists()
 
 
