@@ -226,6 +226,37 @@ class LinkSection(_Section):
     max_age_hours: float = Field(default=24.0, gt=0)
 
 
+UPSTREAM_NAME = r"[^\W_][\w.-]{1,63}"
+"""Names of followed workspaces: letters of any script, digits, dots and dashes."""
+
+
+class UpstreamSection(_Section):
+    """A workspace whose rules hold here: a directory, a Git URL, or ``fleet:NAME``.
+
+    ``workspace`` is the hash of its first event; another workspace in its place is not followed.
+    """
+
+    source: str = Field(min_length=1, max_length=2_000)
+    workspace: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _source(cls, given: Any) -> Any:
+        return {"source": given} if isinstance(given, str) else given
+
+
+class FollowSection(_Section):
+    """Which workspaces are followed, and after how many minutes a remote one is fetched again.
+
+    Their users' constraints and rejections hold here, read through; see docs/fleet-memory.md.
+    """
+
+    upstreams: Annotated[
+        dict[Annotated[str, Field(pattern=f"^{UPSTREAM_NAME}$")], UpstreamSection], Effect.READS
+    ] = {}
+    refresh_minutes: Annotated[float, Effect.READS] = Field(default=10.0, ge=0, le=10_080)
+
+
 class ExportSection(_Section):
     """Files that follow the active rules, for other agents: paths in the artifacts, and their budget."""
 
@@ -256,6 +287,7 @@ class Config(_Section):
     secrets: SecretsSection = SecretsSection()
     report: ReportSection = ReportSection()
     export: ExportSection = ExportSection()
+    follow: FollowSection = FollowSection()
     sources: Annotated[tuple[SourceSection, ...], Effect.READS] = ()
     links: Annotated[tuple[LinkSection, ...], Effect.READS] = ()
 

@@ -56,6 +56,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         trust_record: ``AGENTX_TRUST_RECORD``: a file with signed trust and approvals; see ``docs/trust.md``.
         trusted_keys: ``AGENTX_TRUSTED_KEYS``: public keys whose signed records are accepted.
         fleet_database: ``AGENTX_FLEET_DATABASE``: URL of a fleet's database, where it must not be stored.
+        fleet_remote: Pattern of the tenant's remotes, where this process is a fleet's worker; the worker sets
+            it, and ``fleet_tenant``.
         server_idle_s: ``AGENTX_SERVER_IDLE_S``: the server exits when nobody used it for this long.
         server_workspaces: ``AGENTX_SERVER_WORKSPACES``: number of workspaces that it keeps open.
         server_memory_mb: ``AGENTX_SERVER_MEMORY_MB``: above this it closes those that nobody uses.
@@ -75,6 +77,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     trust_record: str = ""
     trusted_keys: tuple[str, ...] = ()
     fleet_database: str = ""
+    fleet_remote: str = ""
+    fleet_tenant: str = ""
     server_idle_s: float = 900.0
     server_workspaces: int = 8
     server_memory_mb: float = 1_000.0

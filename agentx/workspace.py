@@ -15,6 +15,7 @@ from agentx.context.assembler import Context
 from agentx.core import layout
 from agentx.core.layout import ARTIFACTS
 from agentx.engine import models, moment_parser
+from agentx.engine.followed import Upstreams
 from agentx.history import bisect, diff, event_stream, undo_restore
 from agentx.history import status as standing
 from agentx.history.bisect import Trace
@@ -230,6 +231,11 @@ class Workspace:
         """A copy of the state after everything that any process recorded."""
         return self.engine.snapshot()
 
+    @property
+    def told(self) -> State:
+        """The state as agents are shown it: with the rules of followed workspaces."""
+        return self.engine.told(self.engine.snapshot())
+
     def memory(
         self,
         kind: Kind | FormerKind | None = None,
@@ -237,7 +243,7 @@ class Workspace:
         status: Status | None = "active",
         as_of: int | str | None = None,
     ) -> list[MemoryItem]:
-        """List memory items, oldest first.
+        """List memory items, oldest first; those of followed workspaces, ``NAME:ID``, before the own ones.
 
         Args:
             kind: Only of this kind; a kind of format 1, such as ``learning``, selects its sort.
@@ -247,7 +253,9 @@ class Workspace:
         Raises:
             UsageError: The kind, status or moment does not exist.
         """
-        return editing.listed(self.state if as_of is None else self.state_at(as_of), kind, status)
+        followed = self.engine.following.current() if as_of is None else Upstreams()
+        state = self.state if as_of is None else self.state_at(as_of)
+        return editing.listed(followed.merged(state).state, kind, status)
 
     def status(self) -> WorkspaceStatus:
         """Return the status of the workspace, after recording the user's edits."""

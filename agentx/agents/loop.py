@@ -214,6 +214,7 @@ class _AgentRun:
                 resumes=last.run if resumed and last else "",
                 schedule=self.due.schedule,
                 due=self.due.at,
+                followed=self.ws.engine.following.refresh().records,
             ),
             cause=opened,
             key=self.due.key,

@@ -32,6 +32,7 @@ TOP: dict[str, dict[str, str]] = {
         "context": "Print the context that an agent would get, and why.",
         "search": "Search files, messages, memory and sources.",
         "memory": "List, add, edit, review and retire what is remembered.",
+        "follow": "Let the rules of other workspaces hold here, too.",
     },
     RECURRING: {
         "gate": "Check an action before it is taken, and grade a task after it.",
@@ -228,6 +229,7 @@ COMMANDS: dict[str, Entry] = {
     "fork": Entry("keep.push:fork", "fork ../report-2 --at 12"),
     "push": Entry("keep.push:push", "push --url ../report.git"),
     "pull": Entry("keep.push:pull", "pull"),
+    "follow": Entry("memory.follow:follow", "follow ../team-rules"),
     "purge": Entry("keep.purge:purge", "purge --event 12 --dry-run"),
     "config show": Entry("setup.config:show", "config show", _READS),
     "config get": Entry("setup.config:get", "config get limits.max_steps", _READS),

@@ -14,6 +14,7 @@ import msgspec
 from agentx.context.assembler import FULL_LOG, RECAP, Context, Request, assemble
 from agentx.engine.daily_recap import Told, day_at, log_at, said_at
 from agentx.engine.engine import Engine, last_user_message
+from agentx.engine.followed import with_notes
 from agentx.engine.moment_parser import NoSuchMoment, as_it_was, event_at
 from agentx.recording.recorded_log import RecordedLog
 from agentx.search.background_worker import SearchLate
@@ -24,14 +25,17 @@ from agentx.storage.index.port import Chunk, ChunkKind
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import told_already
 from agentx.synthesis.memory.items import (
+    FOLLOWED_SEPARATOR,
     FORMER_KINDS,
     FORMER_PREFIXES,
     PREFIXES,
+    ConstraintDetail,
     HotIssueDetail,
     Kind,
     MemoryItem,
     NoteDetail,
     NoteSort,
+    RejectionDetail,
 )
 from agentx.synthesis.recall.retrieval import SearchHit, as_hit
 from agentx.synthesis.state.flows import FlowMatch
@@ -83,6 +87,9 @@ def replay(engine: Engine, shown: Event) -> Context:
     if not isinstance(data, ContextProvided):
         raise NoSuchMoment(f"Event {shown.seq} is a {shown.type}; no context was shown in it.")
     state = _state_then(engine.log, data.as_of or shown.seq - 1)
+    state = with_notes(engine.following.at(data.followed).merged(state).state, data.followed)
+    lost = (name for name in data.items if name not in state.items and FOLLOWED_SEPARATOR in name)
+    state.items |= {name: _gone(name) for name in lost}
     for name in data.items:
         if name not in state.items and (letter := _ITEM.fullmatch(name)):
             kind, sort = _KINDS.get(letter[1], ("situation", ""))  # its conclusion was purged
@@ -119,7 +126,14 @@ def replay(engine: Engine, shown: Event) -> Context:
         made = made_again(
             msgspec.structs.replace(state, items=shown_then), msgspec.structs.replace(request, former=True)
         )
-    return msgspec.structs.replace(made, replays=shown.seq, exact=same)
+    return msgspec.structs.replace(made, replays=shown.seq, exact=same, followed=data.followed)
+
+
+def _gone(name: str) -> MemoryItem:
+    """Return a placeholder for a rule of a followed workspace that cannot be read any more."""
+    kind = _KINDS.get(name.rpartition(FOLLOWED_SEPARATOR)[2][:1], ("constraint", ""))[0]
+    detail = ConstraintDetail() if kind == "constraint" else RejectionDetail(GONE)
+    return MemoryItem(id=name, kind=kind, text=GONE, short=GONE, detail=detail)
 
 
 def told_at(engine: Engine, state: State, tier: int) -> Iterator[Told]:

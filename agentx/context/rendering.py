@@ -13,14 +13,16 @@ import msgspec
 
 from agentx.engine.daily_recap import Told
 from agentx.search.event_chunks import place
-from agentx.storage.events.types import ContextProvided
+from agentx.storage.events.types import ContextProvided, Followed
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.language.tokens import BYTES_PER_TOKEN, count_tokens, cut
 from agentx.synthesis.memory.items import (
+    CONTRARY,
     ConstraintDetail,
     FlowDetail,
     HotIssueDetail,
     MemoryItem,
+    followed_from,
     is_shown_only,
     sort_of,
 )
@@ -104,6 +106,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             that were read.
         replays: The ``ContextProvided`` event that it replays; 0 for a new context.
         exact: For a replay: whether ``text`` is byte for byte what was shown.
+        followed: The workspaces whose rules it shows besides its own.
     """
 
     text: str
@@ -117,6 +120,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     late: tuple[str, ...] = ()
     replays: int = 0
     exact: bool = False
+    followed: tuple[Followed, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -142,6 +146,7 @@ def provided(context: Context) -> ContextProvided:
         asked=context.asked,
         late=context.late,
         digest=context.digest,
+        followed=context.followed,
     )
 
 
@@ -238,14 +243,23 @@ def marks(item: MemoryItem) -> str:
 
     A rule that no check enforces is marked as shown only.
     """
-    notes = [_duration(item)]
+    notes = [_duration(item), _origin(item)]
     if item.worded_by and item.evidence:
         notes.append(f"the user: {_quoted(item.evidence[0].quote)}")
     if item.perhaps_ended_by:
         notes.append(f"perhaps ended by {_quoted(item.perhaps_ended_by[-1].quote)}")
     if is_shown_only(item):
         notes.append("shown only")
+    notes += [f"contrary to {link.target}" for link in item.links if link.relation == CONTRARY]
     return "".join(f" ({note})" for note in notes if note)
+
+
+def _origin(item: MemoryItem) -> str:
+    """Return where a rule of a followed workspace comes from, with the user's words if its text differs."""
+    source = followed_from(item).partition(" (")[0]
+    quote = item.evidence[0].quote if source and item.evidence and not item.worded_by else ""
+    same = on_one_line(quote).strip(" .") == on_one_line(item.text).strip(" .")
+    return f"from {source}: {_quoted(quote)}" if quote and not same else f"from {source}" if source else ""
 
 
 def _duration(item: MemoryItem) -> str:
@@ -281,7 +295,9 @@ def candidate_line(item: MemoryItem, most: int) -> ContextItem:
 
 
 def source(item: MemoryItem) -> str:
-    """Return the events that are an item's evidence."""
+    """Return the events that are an item's evidence, in the workspace that it comes from."""
+    if followed := followed_from(item):
+        return followed
     return ", ".join(f"event {one.seq}" for one in item.evidence[:3]) or f"event {item.created_seq}"
 
 

@@ -13,6 +13,7 @@ from agentx.context.assembler import BUDGETS, FULL_LOG, RECAP, SEARCH_HITS, Cont
 from agentx.engine import moment_parser
 from agentx.engine.daily_recap import Told
 from agentx.engine.engine import Engine, last_user_message
+from agentx.engine.followed import Upstreams
 from agentx.memory.flows import called_for
 from agentx.search.background_worker import SearchLate, done_by
 from agentx.search.event_chunks import of_memory
@@ -143,7 +144,19 @@ def relevant_context(
         return [hit for hit in found if hit.kind != "message" or Actor.parse(hit.actor).role != "agent"]
 
     history, flows = _told(engine, state, given, seq, clock), _flows(engine, request, state, clock)
-    return assemble(state, request, recall, history, flows)
+    followed = followed_at(engine, clock.at(LOCKED)) if seq is None else Upstreams()
+    made = assemble(followed.told(state), request, recall, history, flows)
+    return msgspec.structs.replace(made, followed=followed.records)
+
+
+def followed_at(engine: Engine, deadline: float | None) -> Upstreams:
+    """Return the followed workspaces; as last fetched if a remote does not answer by a deadline."""
+    if engine.following.ready:
+        return engine.following.current()
+    try:
+        return done_by(deadline, engine.following.current)
+    except SearchLate:
+        return engine.following.kept()
 
 
 def check_budget(max_tokens: int | None) -> None:

@@ -55,7 +55,7 @@ def boot(engine: Engine, agent: str = "", *, max_tokens: int = BUDGET, seq: int 
         UsageError: The budget is not positive.
     """
     check_budget(max_tokens)
-    state = engine.snapshot() if seq is None else state_at(engine, seq)
+    state = engine.told(engine.snapshot()) if seq is None else state_at(engine, seq)
     return start_of(state, agent, max_tokens)
 
 

@@ -21,7 +21,7 @@ from agentx.context.rendering import (
 )
 from agentx.storage.text import shorten
 from agentx.synthesis.language.tokens import count_tokens, cut
-from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, checks_of
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, checks_of, followed_from
 from agentx.synthesis.memory.policies import POLICIES, Section
 from agentx.synthesis.state.rule_lifecycle import boot_rules, is_critical
 from agentx.synthesis.state.state import State
@@ -311,7 +311,9 @@ def _importance(item: MemoryItem) -> int:
 
 
 def _last_said(item: MemoryItem) -> int:
-    """Return the event in which the user last said an item."""
+    """Return the event in which the user last said an item; 0 for a rule of a followed workspace."""
+    if followed_from(item):
+        return 0
     return max((one.seq for one in item.evidence), default=item.created_seq)
 
 

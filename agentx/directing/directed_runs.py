@@ -177,6 +177,7 @@ class _RunInProgress:
             resumes=self.due.resumes,
             schedule=self.due.schedule,
             due=self.due.at,
+            followed=self.engine.following.refresh().records,
         )
         [event] = self.record(started, self.due.key)
         self.engine.write_path.flush()

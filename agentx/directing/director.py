@@ -241,8 +241,8 @@ class Director:
     # --- reading --------------------------------------------------------------------------------------------
 
     def _seen(self, state: State) -> State:
-        """Return the state with the memory that concerns these runs."""
-        return of_schedule(seen_by(state, self._agent), self._schedule)
+        """Return the state with the memory that concerns these runs, and followed rules."""
+        return self._engine.told(of_schedule(seen_by(state, self._agent), self._schedule))
 
     def _cut_off(self, state: State) -> list[PendingCall]:
         """Return the calls without a result whose acts could be done again now: their windows are open."""

@@ -120,6 +120,6 @@ class Hands:
             return "Denied. This call is waiting for approval."
         if not result.denied_by:
             return result.output
-        state = self._engine.snapshot()
+        state = self._engine.told(self._engine.snapshot())
         rules = [rule(state.items[name]) for name in result.denied_by if name in state.items]
         return "Denied. " + " ".join(rules)

@@ -19,6 +19,7 @@ from agentx.engine.commit_index import CommitIndex
 from agentx.engine.daily_recap import Recaps
 from agentx.engine.done_acts import DoneActIndex
 from agentx.engine.event_index import EventIndex
+from agentx.engine.followed import Following, Upstreams
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
 from agentx.recording.staging import Content
@@ -61,6 +62,7 @@ class _Standing(NamedTuple):
     state: State
     concluded: int
     serves: str | None
+    followed: Upstreams
     rules: tuple[MemoryItem, ...]
     checked: tuple[MemoryItem, ...]
 
@@ -88,6 +90,7 @@ class Engine:
         past_runs: The runs of the whole history.
         links: What leads from one event to others.
         acts: The acts that were done.
+        following: The workspaces whose rules hold here, too.
     """
 
     def __init__(
@@ -121,7 +124,8 @@ class Engine:
         self.links = EventIndex(self.log.history, write_path.cache / "links")
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
-        self._rules = _Standing(State(), -1, None, (), ())
+        self.following = Following(root, config.follow, settings, trust, self._has_event, self.artifacts.root)
+        self._rules = _Standing(State(), -1, None, Upstreams(), (), ())
         self.serves: str | None = None
         """The schedule whose directed run is in progress in this process; ``None`` outside directed runs."""
 
@@ -236,9 +240,25 @@ class Engine:
         finally:
             self.serves = None
 
-    def applying(self, state: State) -> State:
-        """Return a state with the memory that applies now."""
+    def applying(self, state: State, followed: Upstreams | None = None) -> State:
+        """Return a state with the memory that applies now: its own, and the rules of followed workspaces.
+
+        Args:
+            state: The state.
+            followed: The followed workspaces; as they are now by default.
+        """
+        followed = self.following.current() if followed is None else followed
+        return followed.merged(self._served(state)).state
+
+    def told(self, state: State) -> State:
+        """Return a state as agents are shown it: with followed rules, and notes on what cannot be read."""
+        return self.following.current().told(state)
+
+    def _served(self, state: State) -> State:
         return state if self.serves is None else of_schedule(state, self.serves)
+
+    def _has_event(self, seq: int, own_hash: str) -> bool:
+        return self.log.history.locate(seq, own_hash) is not None
 
     def demands(self) -> list[MemoryItem]:
         """Return the user's active demands and rejections; cached until memory changes."""
@@ -254,13 +274,14 @@ class Engine:
         return len(self._standing().rules)
 
     def _standing(self) -> "_Standing":
+        followed = self.following.current()
         with self.write_path.exclusive():
             state = self.log.state
             concluded = state.counts.get("Concluded", 0)
-            if self._rules.state is not state or self._rules[1:3] != (concluded, self.serves):
-                rules = tuple(self.applying(state).active("constraint", "rejection", "rule"))
+            if self._rules.state is not state or self._rules[1:4] != (concluded, self.serves, followed):
+                rules = tuple(self.applying(state, followed).active("constraint", "rejection", "rule"))
                 checked = tuple(item for item in rules if checks_of(item))
-                self._rules = _Standing(state, concluded, self.serves, rules, checked)
+                self._rules = _Standing(state, concluded, self.serves, followed, rules, checked)
             return self._rules
 
     def evaluate_write(self, contents: Mapping[str, Content | None], *, actor: str = "") -> Evaluation:
@@ -307,7 +328,7 @@ class Engine:
 
     def last_user_message(self) -> str:
         """Return the latest message of the user that applies now; empty if there is none."""
-        return last_user_message(self.applying(self.log.state))
+        return last_user_message(self._served(self.log.state))
 
 
 def last_user_message(state: State) -> str:

@@ -12,17 +12,12 @@ from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
+from agentx.trust.fleet_remotes import DEFAULT_TENANT, WORKSPACE, file_of, is_tenant, url_of
 from agentx.trust.store import Store
 
-WORKSPACE, TENANT = "{workspace}", "{tenant}"
-"""What the pattern of the remotes replaces."""
-
-DEFAULT_TENANT = "default"
 LEASE_S = 60.0
 SLOTS = 4
 KEEP_DAYS = 30.0
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_TENANT = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,21 +55,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: It cannot be the name of a workspace.
         """
-        check_name(workspace)
-        return self.remote.replace(TENANT, self.tenant).replace(WORKSPACE, workspace)
-
-
-def check_name(workspace: str) -> None:
-    """Check the name of a workspace, which becomes part of a URL and of a path.
-
-    Raises:
-        UsageError: It cannot be one.
-    """
-    if not _NAME.fullmatch(workspace) or workspace.endswith((".lock", ".git", ".")) or ".." in workspace:
-        raise UsageError(
-            f"{workspace[:80]!r} cannot be the name of a workspace in a fleet; use letters, digits, dots and "
-            "dashes (--workspace NAME)."
-        )
+        return url_of(self.remote, self.tenant, workspace)
 
 
 def initialise(
@@ -106,7 +87,7 @@ def initialise(
         QueueFailed: The database cannot be reached.
         StoreUnusable: The file cannot be written.
     """
-    if not _TENANT.fullmatch(tenant):
+    if not is_tenant(tenant):
         raise UsageError(
             f"{tenant[:80]!r} cannot be the name of a tenant; use a to z, digits and underscores."
         )
@@ -134,7 +115,7 @@ def initialise(
     with opened(_complete(place, settings)) as queue:
         queue.create()
         CallLimits(queue).create(limits)
-    Store(settings.state_dir).write(_name(tenant), msgspec.json.encode(place))
+    Store(settings.state_dir).write(file_of(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
 
 
@@ -145,7 +126,7 @@ def load(settings: Settings, tenant: str = DEFAULT_TENANT) -> Place:
         UsageError: There is none.
         StoreUnusable: The file is unsafe or damaged.
     """
-    content = Store(settings.state_dir).read(_name(tenant)) if _TENANT.fullmatch(tenant) else None
+    content = Store(settings.state_dir).read(file_of(tenant)) if is_tenant(tenant) else None
     if content is None:
         raise UsageError(
             f"There is no fleet for the tenant {tenant[:80]!r} here. `agentx fleet init --remote "
@@ -174,10 +155,6 @@ def _file(settings: Settings, tenant: str) -> Path:
     folder = nofollow.canonical(settings.state_dir)
     nofollow.make_directory(folder, parents=True)
     return folder / f"fleet-{tenant}.sqlite"
-
-
-def _name(tenant: str) -> str:
-    return f"fleet-{tenant}.json"
 
 
 def _password(url: str) -> bool:

@@ -9,13 +9,15 @@ import uuid
 
 import msgspec
 
-from agentx.fleet.place import Place, check_name
+from agentx.engine.followed import FLEET, SUB
+from agentx.fleet.place import Place
 from agentx.scheduling.shared_queue import SharedQueue
 from agentx.storage.errors import UsageError
 from agentx.storage.git.exchange.remotes import PushRefused, Remote
 from agentx.storage.secrets.redaction import clean
 from agentx.transfer.push_pull import RemoteAhead, pull, push
 from agentx.trust.digests import digest
+from agentx.trust.fleet_remotes import check_name
 from agentx.trust.trusted_items import in_state
 from agentx.workspace import Workspace
 
@@ -82,6 +84,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
 
     Raises:
         UsageError: The message is empty, or the name or the id cannot be used.
+        UsageError: A workspace is followed that workers cannot read.
         Restricted: The workspace is not trusted here.
         HistoriesDiverged: The workspace and its remote both have events that the other lacks.
         RemoteFailed: The remote cannot be reached.
@@ -95,6 +98,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     if not _ID.fullmatch(submission):
         raise UsageError(f"{submission[:80]!r} cannot be an id; use 8 to 64 letters, digits and dashes.")
     ws.engine.trust.require("trust", "a worker would run what you do not trust")
+    _check_followed(ws, place.tenant)
     bring_up(ws, place.remote_of(name))
     made = Submission(
         id=submission,
@@ -111,6 +115,18 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     made = msgspec.structs.replace(made, records=f"{trust}\n{run}\n")
     queue.enqueue(made.id, name, msgspec.json.encode(made).decode(), priority)
     return made
+
+
+def _check_followed(ws: Workspace, tenant: str) -> None:
+    """Refuse to submit a workspace that follows one by a directory or a URL, or of another tenant."""
+    for name, one in ws.config.follow.upstreams.items():
+        named = one.source.removeprefix(FLEET)
+        if named == one.source or named.rpartition(SUB)[0] not in ("", tenant):
+            raise UsageError(
+                f"This workspace follows {name} ({one.source}), which workers of the tenant {tenant!r} do "
+                "not read, so its rules would be missing there. Push it to its remote in the fleet, and "
+                f"follow it by name: `agentx follow --stop {name}`, `agentx follow fleet:NAME`."
+            )
 
 
 def bring_up(ws: Workspace, url: str) -> None:

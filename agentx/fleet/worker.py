@@ -71,13 +71,16 @@ class Worker:
         slots: Slots | None = None,
         memory_bytes: int = 0,
     ) -> None:
-        self._place, self._queue, self._settings = place, queue, settings
+        self._place, self._queue = place, queue
+        self._settings = msgspec.structs.replace(
+            settings, fleet_remote=place.remote, fleet_tenant=place.tenant
+        )
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
         self._limits = CallLimits(queue)
-        self._pool = RunPool(settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
+        self._pool = RunPool(self._settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
         self._slots = slots or Slots(place.slots)
         self._slots.room = self._pool.has_room
 

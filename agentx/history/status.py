@@ -3,12 +3,39 @@
 import msgspec
 
 from agentx.engine.engine import Engine
+from agentx.engine.followed import Upstreams
 from agentx.storage.events.types import FileChange
 from agentx.storage.log.history import Damage
 from agentx.storage.progress import Progress
 from agentx.synthesis.memory.checks import MODES
-from agentx.synthesis.memory.items import checks_of, is_shown_only
+from agentx.synthesis.memory.items import CONTRARY, checks_of, is_shown_only
 from agentx.synthesis.state.state import State
+
+
+class FollowedStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A followed workspace.
+
+    Attributes:
+        name: Its name here.
+        source: Where it is.
+        rules: Number of its rules that hold here.
+        gave_way: Its preferences that do not hold here, and the own demands that are contrary.
+        contrary: Its rules that hold although an own demand is contrary, and these.
+        commit: The commit that was read; empty if none was.
+        event: The last event of that commit.
+        read_at: When the commit was read.
+        why: Why it cannot be read now; empty if it can.
+    """
+
+    name: str
+    source: str
+    rules: int
+    gave_way: dict[str, str] = {}
+    contrary: dict[str, str] = {}
+    commit: str = ""
+    event: int = 0
+    read_at: str = ""
+    why: str = ""
 
 
 class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +49,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
         notes: Messages for the user: what was restored, what was left out.
         rules: Rules by how they are enforced: by the mode of their strictest check, or ``shown_only``.
         restricted: Why nothing that the workspace brings along runs; empty if it is trusted.
+        followed: The followed workspaces.
     """
 
     root: str
@@ -40,6 +68,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     rules: dict[str, int] = {}
     restricted: str = ""
+    followed: tuple[FollowedStatus, ...] = ()
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +115,32 @@ def status(engine: Engine) -> WorkspaceStatus:
         notes=tuple(write_path.notes),
         rules=_rules(state),
         restricted=engine.trust.why_restricted(),
+        followed=followed(engine.following.current(), state),
     )
+
+
+def followed(upstreams: Upstreams, state: State) -> tuple[FollowedStatus, ...]:
+    """Return the followed workspaces, with what of them holds beside the rules of a state."""
+    merged = upstreams.merged(state)
+    found = []
+    for one in upstreams.each:
+        known, own = one.known, {item.id for item in one.items}
+        holding = [item for name, item in merged.state.items.items() if name in own]
+        contrary = ((item.id, link) for item in holding for link in item.links)
+        found.append(
+            FollowedStatus(
+                name=one.name,
+                source=one.source,
+                rules=len(holding),
+                gave_way={name: by for name, by in merged.gave_way.items() if name in own},
+                contrary={name: link.target for name, link in contrary if link.relation == CONTRARY},
+                commit=known.commit if known else "",
+                event=known.seq if known else 0,
+                read_at=known.read_at if known else "",
+                why=one.why,
+            )
+        )
+    return tuple(found)
 
 
 def _rules(state: State) -> dict[str, int]:

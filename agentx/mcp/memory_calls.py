@@ -25,7 +25,7 @@ from agentx.storage.errors import UsageError
 from agentx.storage.events.types import AgentMessageSent, Event, UserMessageSent
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.judgement.settling import SettleVerdict
-from agentx.synthesis.memory.items import MemoryItem, status_in_words
+from agentx.synthesis.memory.items import MemoryItem, followed_from, status_in_words
 from agentx.workspace import Workspace
 
 _WINDOW = 8
@@ -174,7 +174,7 @@ def _in_full(ws: Workspace, event: Event) -> str:
 def read_memory(ws: Workspace, given: MemoryWanted, _agent: str) -> McpAnswer:
     """Return one item with what it rests on, or a page of items."""
     if given.id:
-        return McpAnswer(text=shown(editing.find(ws.engine, given.id, ws.state)))
+        return McpAnswer(text=shown(editing.find(ws.engine, given.id, ws.told)))
     status = None if given.status == "all" else given.status
     items = ws.memory(cast("Any", given.kind or None), status=status)
     ids = [item.id for item in items]
@@ -200,6 +200,7 @@ def shown(item: MemoryItem) -> str:
         "until": item.until,
         "worded by": item.worded_by,
         "reason": item.reason,
+        "followed from": followed_from(item),
         "answers": item.answers.quote if item.answers else "",
         "perhaps ended by": item.perhaps_ended_by[-1].quote if item.perhaps_ended_by else "",
         "links": ", ".join(f"{link.relation} {link.target}" for link in item.links),

@@ -80,7 +80,7 @@ def read(ws: Workspace, uri: str) -> McpAnswer:
         case "history" if name.isdecimal() and len(name) < _LINE_DIGITS:
             return _history(ws, int(name))
         case "memory" if name:
-            return McpAnswer(text=shown(editing.find(ws.engine, name, ws.state)), mime="text/plain")
+            return McpAnswer(text=shown(editing.find(ws.engine, name, ws.told)), mime="text/plain")
         case "artifacts" if name:
             return _artifact(ws, name, query)
     raise NoSuchResource("No resource has this address; list the resources and their templates.")

@@ -15,6 +15,7 @@ from agentx.synthesis.learning.merging import MERGED, STANDING, merged, proposed
 from agentx.synthesis.memory.checks import Check
 from agentx.synthesis.memory.conclusions import MAX_ITEM_BYTES, PERSON, Add, Change, Patch, fits
 from agentx.synthesis.memory.items import (
+    FOLLOWED_SEPARATOR,
     FORMER_KINDS,
     WOULD_REWORD,
     ConstraintDetail,
@@ -79,8 +80,17 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
 
     Raises:
         NoSuchItem: The item does not exist.
+        UsageError: It is one of a followed workspace, and none is searched for in a given state.
     """
     item = (state or engine.log.state).items.get(name)
+    if item is None and state is None and (workspace := name.rpartition(FOLLOWED_SEPARATOR)[0]):
+        followed = next((one for one in engine.following.current().each if one.name == workspace), None)
+        if followed is not None:
+            raise UsageError(
+                f"{name} is followed from {workspace} ({followed.source}) and can only be changed there: "
+                f"`agentx -C {followed.directory or 'A-COPY-OF-IT'} memory …`. `agentx follow --stop "
+                f"{workspace.partition('/')[0]}` ends that its rules hold here."
+            )
     if item is None:
         raise NoSuchItem(f"Unknown memory item {name!r}; `agentx memory list --all` lists all items.")
     return item

@@ -587,7 +587,11 @@ class Dispatcher:
 
     def _take(self, task: str, model: str, sent: Dispatched, actor: str) -> str:
         started = RunStarted(
-            task=self._engine.write_path.body(task), agent=sent.role, model=model, pipeline=sent.pipeline
+            task=self._engine.write_path.body(task),
+            agent=sent.role,
+            model=model,
+            pipeline=sent.pipeline,
+            followed=self._engine.following.current().records,
         )
         return take(self._engine, started, sent, actor=actor, wait_s=self._plan.pipeline.lease_wait_s)
 

@@ -153,7 +153,7 @@ class Gates:
         self.engine = engine
         self._scripts = Scripts(engine.git.repo)
         self._runs: OrderedDict[str, _RunMemory] = OrderedDict()
-        self._board: tuple[tuple[int, int, str | None], MemoryBoard] | None = None
+        self._board: tuple[tuple[object, ...], MemoryBoard] | None = None
 
     # --- before ---------------------------------------------------------------------------------------------
 
@@ -338,11 +338,11 @@ class Gates:
 
     def _known(self) -> MemoryBoard:
         """Return the memory that applies, indexed by its words; rebuilt after it changed."""
-        state = self.engine.log.state
-        key = id(state), state.counts.get("Concluded", 0), self.engine.serves
+        state, followed = self.engine.log.state, self.engine.following.current()
+        key = id(state), state.counts.get("Concluded", 0), self.engine.serves, followed
         if self._board is None or self._board[0] != key:
             with self.engine.write_path.exclusive():
-                self._board = key, MemoryBoard(self.engine.applying(self.engine.log.state))
+                self._board = key, MemoryBoard(self.engine.applying(self.engine.log.state, followed))
         return self._board[1]
 
     def _memory(self, run: str) -> _RunMemory:

@@ -360,6 +360,24 @@ class WriteReverted(Payload, frozen=True):
         return f"Set back {self.path}: its write was cut off"
 
 
+class Followed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far another workspace was read whose rules held here; the hash stands for its whole history.
+
+    Attributes:
+        name: Its name here; behind a slash, that of a workspace that it follows itself.
+        commit: The commit that was read; empty if it could not be read at all.
+        seq: Its last event.
+        hash: The hash of that event.
+        note: What an agent was told about it in a sentence; empty if it was read as it is.
+    """
+
+    name: str
+    commit: str = ""
+    seq: int = 0
+    hash: str = ""
+    note: str = ""
+
+
 class RunStarted(Payload, frozen=True):
     """An agent began to work, on a user's message or on a prompt written by a director.
 
@@ -373,6 +391,7 @@ class RunStarted(Payload, frozen=True):
         due: When it was due, as UTC time in ISO 8601.
         pipeline: Name of the pipeline that dispatched it; empty for none. Such a run does not serve a user's
             request.
+        followed: The workspaces whose rules held here.
     """
 
     task: Body
@@ -383,6 +402,7 @@ class RunStarted(Payload, frozen=True):
     schedule: str = ""
     due: str = ""
     pipeline: str = ""
+    followed: tuple[Followed, ...] = ()
 
     def _line(self, event: "Event", /) -> str:
         return f"Run {event.run} starts ({self.agent}, {self.model})"
@@ -430,6 +450,7 @@ class ContextProvided(Payload, frozen=True):
         asked: The requested tier, if it was higher; 0 otherwise.
         late: What was cut off by a deadline, as :class:`agentx.context.assembler.Request` names it.
         digest: Hex blake2b-128 of its text.
+        followed: The workspaces whose rules held here; ``items`` names theirs as ``NAME:ID``.
     """
 
     items: tuple[str, ...] = ()
@@ -442,6 +463,7 @@ class ContextProvided(Payload, frozen=True):
     asked: int = 0
     digest: str = ""
     late: tuple[str, ...] = ()
+    followed: tuple[Followed, ...] = ()
 
     def _rank(self, _event: "Event", /) -> int:
         return 1

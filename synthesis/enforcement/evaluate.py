@@ -34,7 +34,7 @@ from agentx.synthesis.memory.checks import (
     StructureCheck,
     TextCheck,
 )
-from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of, followed_from
 from agentx.synthesis.shell.unread import unread
 
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
@@ -329,13 +329,23 @@ def why_asked(evaluation: Evaluation) -> str:
     )
 
 
+def rule_of(item: MemoryItem) -> str:
+    """Return a rule in full, with the workspace and event that it comes from if that is another one.
+
+    >>> rule_of(MemoryItem(id="c-1", kind="constraint", text="Never push."))
+    'Never push.'
+    """
+    source = followed_from(item)
+    return f"{item.text} (followed from {source})" if source else item.text
+
+
 def _violation(item: MemoryItem, check: Check, breach: Breach, path: str = "") -> Violation:
     sentence = item.evidence[0].quote if item.evidence else item.text
     ended = perhaps_ended(item)
     doubt = f"It is {ended}." if ended else check.doubt or breach.doubt
     return Violation(
         item_id=item.id,
-        rule=item.text,
+        rule=rule_of(item),
         sentence=sentence or item.text,
         reason=breach.reason,
         path=path,

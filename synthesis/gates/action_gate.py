@@ -13,7 +13,7 @@ import msgspec
 from agentx.storage.events.types import ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.text import one_line, shorten
-from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended
+from agentx.synthesis.enforcement.evaluate import Violation, perhaps_ended, rule_of
 from agentx.synthesis.gates.action_relevance import (
     STATE_SORTS,
     Action,
@@ -336,7 +336,7 @@ def violation_of(item: MemoryItem) -> Violation:
     words = item.evidence[0].quote if item.evidence and item.evidence[0].quote else item.text
     return Violation(
         item_id=item.id,
-        rule=item.text,
+        rule=rule_of(item),
         sentence=words,
         reason=f"This is what the user ruled out on {item.created_at[:10]}.",
     )

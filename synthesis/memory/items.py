@@ -104,6 +104,12 @@ FOUND_IN = "found_in"
 WOULD_REWORD, WOULD_END = "would_reword", "would_end"
 """Relations of a proposal to the item whose text it would become, or which it would end."""
 
+FOLLOWED, CONTRARY = "followed", "contrary_to"
+"""Relations of a followed rule: to its source, and to a rule here that says the contrary."""
+
+FOLLOWED_SEPARATOR = ":"
+"""Separates the name of a followed workspace from the id that an item has there."""
+
 
 # --- details ------------------------------------------------------------------------------------------------
 
@@ -483,6 +489,21 @@ def free_id(kind: Kind, seq: int, taken: Container[str]) -> str:
     'f-7.2'
     """
     return next(name for ordinal in count() if (name := item_id(kind, seq, ordinal)) not in taken)
+
+
+def followed_id(workspace: str, name: str) -> str:
+    """Name an item of a followed workspace.
+
+    >>> followed_id("team-rules", "c-12")
+    'team-rules:c-12'
+    """
+    return f"{workspace}{FOLLOWED_SEPARATOR}{name}"
+
+
+def followed_from(item: MemoryItem) -> str:
+    """Return the workspace, event and hash that a followed rule comes from; empty for an own item."""
+    first = item.links[0] if item.links else None  # a merge adds its links behind it
+    return first.target if first is not None and first.relation == FOLLOWED else ""
 
 
 def sort_of(item: MemoryItem) -> str:

@@ -25,6 +25,7 @@ from agentx.scheduling.call_limits import Limit, parse
 from agentx.scheduling.shared_queue import Slots
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, encodable, plain
+from agentx.trust.fleet_remotes import DEFAULT_TENANT
 
 _REASON = 60
 _LIVE_S = 1.0
@@ -49,7 +50,7 @@ def initialise(
             metavar="URL", help="postgresql://… without a password; by default SQLite on this machine."
         ),
     ] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
     lease: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=1, help="After this long without a sign of life, others work."),
@@ -112,7 +113,7 @@ def submit(
     submission: Annotated[
         str, typer.Option("--id", metavar="ID", help="A second submission with the same ID is not run again.")
     ] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Queue a run of this workspace, signed by you; the workspace is pushed to its remote first."""
     with opened(terminal, look=True) as ws:
@@ -169,7 +170,7 @@ def work(
     ] = None,
 ) -> None:
     """Carry out queued runs until SIGTERM, Ctrl-C or `fleet drain`; runs in progress are finished first."""
-    tenants = list(dict.fromkeys(tenant or [places.DEFAULT_TENANT]))
+    tenants = list(dict.fromkeys(tenant or [DEFAULT_TENANT]))
     runs = 0
 
     def tell(submission: Submission, result: Result) -> None:
@@ -247,7 +248,7 @@ def status(
     *,
     live: Annotated[bool, typer.Option("--live", help="Keep showing it until Ctrl-C.")] = False,
     most: Annotated[int, typer.Option("-n", min=1, max=10_000, help="Number of runs.")] = 20,
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Show the queue, the workers, the latest runs, and events that were set aside."""
     place = places.load(terminal.settings, tenant)
@@ -268,7 +269,7 @@ def status(
 def drain(
     terminal: Terminal,
     worker: Annotated[str, typer.Argument(metavar="[WORKER]", help="Only this one.")] = "",
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Ask workers to end after the runs that they have; what is queued stays queued."""
     place = places.load(terminal.settings, tenant)
@@ -286,7 +287,7 @@ def prune(
         float | None,
         typer.Option(metavar="DAYS", min=0, help="Days since their end; by default as `fleet init --keep`."),
     ] = None,
-    tenant: _Tenant = places.DEFAULT_TENANT,
+    tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Delete runs that ended long ago from the database; the workspaces' histories keep them."""
     place = places.load(terminal.settings, tenant)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Annotated, get_args
 
 import typer
@@ -9,8 +10,8 @@ from rich.text import Text
 
 from agentx.agents.turn import is_anyone_at_work
 from agentx.cli.opened import as_json, opened
-from agentx.cli.terminal import Terminal, counted, facts, row
-from agentx.history.status import WorkspaceStatus
+from agentx.cli.terminal import Terminal, counted, facts, minute, row
+from agentx.history.status import FollowedStatus, WorkspaceStatus
 from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
 from agentx.storage.errors import UsageError
@@ -76,6 +77,7 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
     active = [_count(kind, found.active[kind]) for kind in get_args(Kind) if kind in found.active]
     yield "memory", " · ".join(active) or "nothing yet"
     yield from [("rules", _rules(found.rules))] * bool(found.rules)
+    yield from zip(("follows", *repeat("")), map(followed_line, found.followed), strict=False)
     if found.candidates:
         yield "", Text(f"{counted(found.candidates, 'candidate')} to settle: agentx memory review", "yellow")
     issues = ws.memory("hot_issue")
@@ -97,6 +99,16 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
     if found.damage:
         yield "damage", Text(f"{counted(len(found.damage), 'line')} of the history: agentx doctor", "red")
     yield "state digest", Text(found.digest, "dim")
+
+
+def followed_line(one: FollowedStatus) -> Text:
+    """Return a followed workspace in a line: what of it holds, and whether it can be read."""
+    line = Text(f"{plain(one.name)}: {counted(one.rules, 'rule')}")
+    if one.commit:
+        line.append(f", event {one.event}, read {minute(one.read_at)}", "dim")
+    if one.why:
+        line.append(f" · cannot be read: {plain(one.why)}", "yellow")
+    return line
 
 
 def _question(call: PendingCall) -> str:

@@ -1,4 +1,5 @@
 """Commands about memory: items, review, explanations, maintenance, notes, flows.
 
-May import: cli, cli.beside, engine, memory, rule_files, storage, synthesis, workspace.
+May import: cli, cli.beside, config, engine, history, memory, rule_files, storage, synthesis, trust,
+workspace.
 """

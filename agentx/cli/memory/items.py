@@ -17,6 +17,7 @@ from agentx.synthesis.memory.items import (
     RuleDetail,
     checks_of,
     ending,
+    followed_from,
     is_shown_only,
     not_passed,
     sort_of,
@@ -117,6 +118,8 @@ def _facts(
 ) -> list[tuple[str, str | Text]]:
     detail = item.detail
     rows: list[tuple[str, str | Text]] = [("", Text(plain(item.text), "bold")), *also]
+    if source := followed_from(item):
+        rows.append(("followed", plain(source)))
     rows += flow_rows(detail, lessons) if isinstance(detail, FlowDetail) else []
     quoted = (one for one in item.evidence if one.quote and (item.kind != "flow" or one.quote != item.text))
     rows += [(f"event {one.seq}", f"“{plain(one.quote)}”") for one in quoted]

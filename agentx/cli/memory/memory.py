@@ -178,7 +178,7 @@ def _known(name: str, names: tuple[str, ...], what: str) -> str:
 def show(terminal: Terminal, name: Name, as_of: AsOf = "") -> None:
     """Show one item with the words that it is based on."""
     with opened(terminal) as ws:
-        state = ws.state_at(encodable(as_of)) if as_of else ws.state
+        state = ws.state_at(encodable(as_of)) if as_of else ws.told
         item = find(ws.engine, name, state)
     also = [("also worded", f"{one.text} ({one.id})") for one in wordings(item, state.items)]
     terminal.result(item, framed(terminal, item, *also))

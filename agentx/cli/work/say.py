@@ -1,6 +1,6 @@
 """``agentx say``: talk to the agents without starting a run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -8,6 +8,7 @@ from rich.text import Text
 
 from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal
+from agentx.history.status import followed
 from agentx.storage.events.types import Event
 from agentx.storage.text import encodable, one_line
 from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
@@ -34,10 +35,33 @@ def say(
     with opened(terminal) as ws:
         event = ws.say(read_text(terminal, text), key=terminal.key)
         news = noted(ws, event)
+        beside = contrary(ws, news)
     made = _made_of(event, news)
     recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
     told = {name: value for name, value in as_json(event).items() if value != terminal.key}
     terminal.result({"event": told, "made": made, "memory": news}, recorded, *map(shown, news))
+    for sentence in beside:
+        terminal.note(sentence)
+
+
+def contrary(ws: Workspace, news: Iterable[MemoryItem]) -> list[str]:
+    """Return a sentence for each rule of a followed workspace to which something new is contrary."""
+    new = {item.id for item in news}
+    found = [one for one in followed(ws.engine.following.current(), ws.state) if one.gave_way or one.contrary]
+    return [
+        *(
+            f"{name} gives way to {own} here."
+            for one in found
+            for name, own in one.gave_way.items()
+            if own in new
+        ),
+        *(
+            f"{own} is contrary to {name}, which stays in force: it can only be changed in {one.name}."
+            for one in found
+            for name, own in one.contrary.items()
+            if own in new
+        ),
+    ]
 
 
 def noted(ws: Workspace, event: Event) -> list[MemoryItem]:

@@ -291,6 +291,7 @@ class Responder:
             as_of=context.seq,
             tier=0,
             late=context.late,
+            followed=context.followed,
         )
         self._record(shown, part="context")
 

@@ -168,11 +168,12 @@ class Remote:
         """Its URL without a password."""
         return _shown(self.url)
 
-    def fetch(self, progress: Progress | None = None) -> str:
+    def fetch(self, progress: Progress | None = None, *, silent_s: float = git_program.SILENT_S) -> str:
         """Fetch the objects of its branch, and check that they are complete and well-formed.
 
         Args:
             progress: Called with the progress.
+            silent_s: How long it may be silent.
 
         Returns:
             The commit that its branch ``main`` names; empty if it has none.
@@ -188,7 +189,7 @@ class Remote:
                 tip = str(references[BRANCH].target) if BRANCH in references else ""  # even if it is missing
             head, reader = Branch(self._git_dir).read(), ObjectReader(self._git_dir)
             ours = tip and head and reader.exists(tip) and (head == tip or reader.descends(head, tip))
-            commit = tip if ours else self._fetch(progress)
+            commit = tip if ours else self._fetch(progress, silent_s)
             if tip and not commit:
                 raise RemoteFailed(
                     f"{self.shown} is damaged: its branch names {tip}, which is missing there."
@@ -196,13 +197,21 @@ class Remote:
             self._keep(commit)
         return commit
 
-    def _fetch(self, progress: Progress | None) -> str:
+    def _fetch(self, progress: Progress | None, silent_s: float) -> str:
         with self._ours() as ours:
-            self._fetch_into(ours, BRANCH, progress)
+            self._fetch_into(ours, BRANCH, progress, silent_s=silent_s)
             sync_directory(self._git_dir / "objects" / "pack")
             return ours.ref(_THEIRS)
 
-    def _fetch_into(self, ours: Objects, ref: str, progress: Progress | None, most_bytes: int = 0) -> bool:
+    def _fetch_into(
+        self,
+        ours: Objects,
+        ref: str,
+        progress: Progress | None,
+        *,
+        most_bytes: int = 0,
+        silent_s: float = git_program.SILENT_S,
+    ) -> bool:
         """Fetch a ref; return whether it exists."""
         options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
         try:
@@ -215,6 +224,7 @@ class Remote:
                 progress=progress,
                 shown=ref,
                 most_bytes=most_bytes,
+                silent_s=silent_s,
             )
         except GitFailed as error:
             if any("couldn't find remote ref" in line for line in error.said):
@@ -382,7 +392,7 @@ class Remote:
             if self._path and ref not in self._opened_there().references:
                 return {}
             with objects_of(scratch) as ours:
-                if not self._fetch_into(ours, ref, None, most_bytes):
+                if not self._fetch_into(ours, ref, None, most_bytes=most_bytes):
                     return {}
                 commit = ours.ref(_THEIRS)
             reader = ObjectReader(scratch)
@@ -404,6 +414,7 @@ class Remote:
         progress: Progress | None,
         shown: str = BRANCH,
         most_bytes: int = 0,
+        silent_s: float = git_program.SILENT_S,
     ) -> None:
         """Run ``git fetch`` or ``git push`` with the remote; ``most_bytes`` limits each file it writes."""
         where = self.url
@@ -413,7 +424,8 @@ class Remote:
         command = ours.command(what, "--progress", *options, "--", where, refspec, person=not self._path)
         if most_bytes:
             command = git_program.limited(command, most_bytes)
-        git_program.run(command, progress=progress, environ=None if self._path else self._environ)
+        environ = None if self._path else self._environ
+        git_program.run(command, progress=progress, silent_s=silent_s, environ=environ)
 
     def _refusal(self, reason: str, error: GitFailed) -> str:
         """Return why a push was rejected."""
