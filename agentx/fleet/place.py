@@ -16,6 +16,9 @@ WORKSPACE, TENANT = "{workspace}", "{tenant}"
 """What the pattern of the remotes replaces."""
 
 DEFAULT_TENANT = "default"
+LOCAL = "local"
+"""The index of a fleet that publishes none: each worker keeps its own."""
+
 LEASE_S = 60.0
 SLOTS = 4
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -31,6 +34,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         remote: Pattern of the remotes' URLs, with ``{workspace}``.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        index: Where its indexes are published: ``local`` for nowhere, a directory, or ``s3://bucket/prefix``.
     """
 
     tenant: str
@@ -38,6 +42,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     remote: str
     lease_s: float = LEASE_S
     slots: int = SLOTS
+    index: str = LOCAL
 
     @property
     def schema(self) -> str:
@@ -72,6 +77,37 @@ def check_name(workspace: str) -> None:
         )
 
 
+def check_index(url: str) -> str:
+    """Return the place of a fleet's indexes in the form that is kept.
+
+    Args:
+        url: ``local``, ``s3://bucket/prefix`` or a directory.
+
+    Raises:
+        UsageError: It is none of them, or holds credentials.
+    """
+    if url in ("", LOCAL):
+        return LOCAL
+    if "://" not in url:
+        return str(Path(url).absolute())
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(
+            f"{_shown(url)!r} cannot hold the fleet's index; give `local`, s3://bucket/prefix or a directory."
+        )
+    if parts.username is not None or "@" in parts.netloc:
+        raise UsageError(
+            "The URL of the index has credentials, which every process here can read in an argument. Give "
+            "them in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile (AWS_PROFILE)."
+        )
+    return url.rstrip("/")
+
+
+def _shown(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"[:200]
+
+
 def initialise(
     settings: Settings,
     database: str,
@@ -80,6 +116,7 @@ def initialise(
     tenant: str = DEFAULT_TENANT,
     lease_s: float = LEASE_S,
     slots: int = SLOTS,
+    index: str = LOCAL,
 ) -> Place:
     """Create a tenant's tables, and remember where they are.
 
@@ -91,6 +128,7 @@ def initialise(
         tenant: The tenant.
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
+        index: ``local``, ``s3://bucket/prefix`` or a directory.
 
     Raises:
         UsageError: An argument cannot be used, or holds a password.
@@ -120,6 +158,7 @@ def initialise(
         remote=str(Path(remote).absolute()) if here else remote,
         lease_s=lease_s,
         slots=slots,
+        index=check_index(index),
     )
     with opened(_complete(place, settings)) as queue:
         queue.create(slots)

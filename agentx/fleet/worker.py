@@ -16,6 +16,7 @@ import msgspec
 from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
+from agentx.fleet.published_index import Publisher
 from agentx.fleet.submission import Submission
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
@@ -67,6 +68,7 @@ class Worker:
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
         self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
+        self._publisher = Publisher(place, self._home, settings, on_fault)
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -100,7 +102,7 @@ class Worker:
         self._queue.beat(self.name, self._place.slots, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
-        with self._queue.working(self.name, self._carry):
+        with self._publisher.working(), self._queue.working(self.name, self._carry):
             pulse.start()
             sweeper.start()
             while not self._stop.wait(LOOK_S):
@@ -142,6 +144,8 @@ class Worker:
             if lost >= _LOST:
                 result = Result(status="FAILED", reason="the process of the run died without a result")
                 break
+        if result.commit:
+            self._publisher.note(submission.workspace)
         self._on_result(submission, result)
         return _json(result)
 
