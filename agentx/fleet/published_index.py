@@ -165,7 +165,7 @@ def bring_up(
         if not engine.indexer.keeps_vectors:
             take_vectors(engine, index)
         until = _pushed(engine, remote)
-        purge = _purged_since(engine, index.mark.seq, until)
+        purge = _purged_since(engine, index.mark.seq)
         if purge:
             changes.clear()
         if index.mark.seq <= until or purge:  # else this copy is late: others have published more
@@ -185,9 +185,9 @@ def _pushed(engine: Engine, remote: str) -> int:
     return recovery.last_recorded(repo, commit).seq
 
 
-def _purged_since(engine: Engine, seq: int, until: int) -> bool:
+def _purged_since(engine: Engine, seq: int) -> bool:
     """Return whether events that the index contains were purged after it was published."""
-    events = engine.log.history.read(seq, told_already) if 0 < seq <= until else ()
+    events = engine.log.history.read(seq, told_already) if seq else ()
     return any(isinstance(event.data, EventsPurged) for event in events)
 
 

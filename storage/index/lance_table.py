@@ -384,9 +384,13 @@ class PublishedTables:
     def names(self) -> list[str]:
         """Return the names of all tables, sorted."""
         found: list[str] = []
-        while page := list(self._connection.table_names(found[-1] if found else None, _NAMES_PER_PAGE)):
-            found += page
-        return sorted(found)
+        token = None
+        while True:
+            page = self._connection.list_tables(page_token=token, limit=_NAMES_PER_PAGE)
+            found += page.tables
+            token = page.page_token
+            if not token:
+                return sorted(found)
 
     def open(self, name: str) -> "PublishedTable | None":
         """Return a table as it is now; ``None`` if there is none."""

@@ -9,6 +9,7 @@ Chunks are ranked as by the local index: the mark carries the term counts of the
 not depend on the state of LanceDB's index.
 """
 
+import re
 import secrets
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,8 @@ VERSION = 1
 """Format of the tables."""
 
 _REASON = 300
+_SAID = re.compile(r"<Code>([^<]*)</Code>\s*<Message>([^<]*)</Message>")
+_NO_ANSWER = re.compile(r"HttpError|error sending request|Connect|[Tt]imed? ?out")
 _decoder: "msgspec.msgpack.Decoder[Mark]"
 
 
@@ -358,9 +361,13 @@ def _reached(what: str) -> "Iterator[None]":
 
 
 def _reason(error: Exception) -> str:
-    """Return the first sentence of the vendor's message, without its places in the source."""
+    """Return what an object store said, or the beginning of the vendor's message."""
     text = " ".join(str(error).split())
-    return text.partition(", /")[0][:_REASON]
+    if said := _SAID.search(text):
+        return f"{said[1]}: {said[2]}"[:_REASON]
+    if _NO_ANSWER.search(text):
+        return "the object store does not answer"
+    return text.partition(", /")[0].partition(" {")[0][:_REASON]
 
 
 def _packed(counts: Counts) -> bytes:
