@@ -166,6 +166,8 @@ COMMANDS: dict[str, Entry] = {
     "fleet init": Entry("agents.fleet:initialise", "fleet init --remote '/srv/fleet/{workspace}.git'"),
     "fleet submit": Entry("agents.fleet:submit", 'fleet submit "Summarise the notes."'),
     "fleet worker": Entry("agents.fleet:work", "fleet worker --once"),
+    "fleet search": Entry("agents.fleet:search", 'fleet search "sum of orders" --workspace report'),
+    "fleet index": Entry("agents.fleet:index", "fleet index --publish"),
     "fleet drain": Entry("agents.fleet:drain", "fleet drain"),
     "fleet prune": Entry("agents.fleet:prune", "fleet prune --older 7"),
     "pipeline status": Entry("pipeline.run:show_status", "pipeline status", _READS),

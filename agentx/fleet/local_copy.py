@@ -60,8 +60,12 @@ class Home:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.copies, self.stranded = root / "workspaces", root / "stranded"
-        self._locks, self._records, self._offers = root / "locks", root / "records", root / "offers"
-        for folder in (self.copies, self.stranded, self._locks, self._records, self._offers):
+        self._locks, self._records = root / "locks", root / "records"
+        self._offers, self._unpublished = root / "offers", root / "unpublished"
+        for folder in (
+            *(self.copies, self.stranded, self._locks, self._records),
+            *(self._offers, self._unpublished),
+        ):
             nofollow.make_directory(folder, parents=True)
 
     @contextlib.contextmanager
@@ -76,7 +80,7 @@ class Home:
 
     def keep_records(self, url: str, submission: Submission) -> Path:
         """Note that a submission is at work, and return a private file with its signed records."""
-        path = self._records / f"{submission.workspace}.trust"
+        path = self.records_of(submission.workspace)
         records = write_temporary(self._records, submission.records.encode(), 0o600, sync=False)
         nofollow.replace(records, path)  # not synced: it is written again before the next run
         write_file(path.with_suffix(".json"), msgspec.json.encode((url, submission)), 0o600)
@@ -109,6 +113,26 @@ class Home:
     def offered(self, workspace: str) -> None:
         """Note that a workspace's caches were pushed, or need not be."""
         nofollow.remove(self._offers / workspace, missing_ok=True)
+
+    def records_of(self, workspace: str) -> Path:
+        """Return the file with the signed records of the latest submission to a workspace."""
+        return self._records / f"{workspace}.trust"
+
+    def to_publish(self, workspace: str) -> None:
+        """Note that the published index of a workspace is behind its remote."""
+        write_file(self._unpublished / workspace, uuid.uuid4().hex.encode(), 0o600)
+
+    def unpublished(self) -> list[str]:
+        """Return the workspaces whose published index is behind."""
+        return [path.name for path in nofollow.listed(self._unpublished)]
+
+    def noted(self, workspace: str) -> str:
+        """Return a mark of the latest :meth:`to_publish`."""
+        return nofollow.read_text(self._unpublished / workspace)
+
+    def published(self, workspace: str) -> None:
+        """Note that the published index has what the remote has."""
+        nofollow.remove(self._unpublished / workspace, missing_ok=True)
 
     def set_aside(self, copy: Path, about: Stranded) -> None:
         """Move a copy out of the way, with all that it has."""

@@ -15,6 +15,9 @@ from agentx.storage.files import nofollow
 from agentx.trust.fleet_remotes import DEFAULT_TENANT, WORKSPACE, file_of, is_tenant, url_of
 from agentx.trust.store import Store
 
+LOCAL = "local"
+"""The index of a fleet that publishes none: each worker keeps its own."""
+
 LEASE_S = 60.0
 SLOTS = 4
 KEEP_DAYS = 30.0
@@ -30,6 +33,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         lease_s: Seconds without a sign of life after which others take a worker's submissions.
         slots: Maximum number of runs at once on each worker.
         keep_days: Days for which a submission that ended stays in the database.
+        index: Where its indexes are published: ``local`` for nowhere, a directory, or ``s3://bucket/prefix``.
     """
 
     tenant: str
@@ -38,6 +42,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: float = LEASE_S
     slots: int = SLOTS
     keep_days: float = KEEP_DAYS
+    index: str = LOCAL
 
     @property
     def schema(self) -> str:
@@ -58,7 +63,38 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return url_of(self.remote, self.tenant, workspace)
 
 
-def initialise(
+def check_index(url: str) -> str:
+    """Return the place of a fleet's indexes in the form that is kept.
+
+    Args:
+        url: ``local``, ``s3://bucket/prefix`` or a directory.
+
+    Raises:
+        UsageError: It is none of them, or holds credentials.
+    """
+    if url in ("", LOCAL):
+        return LOCAL
+    if "://" not in url:
+        return str(Path(url).absolute())
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(
+            f"{_shown(url)!r} cannot hold the fleet's index; give `local`, s3://bucket/prefix or a directory."
+        )
+    if parts.username is not None or "@" in parts.netloc:
+        raise UsageError(
+            "The URL of the index has credentials, which every process here can read in an argument. Give "
+            "them in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or in a profile (AWS_PROFILE)."
+        )
+    return url.rstrip("/")
+
+
+def _shown(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"[:200]
+
+
+def initialise(  # noqa: PLR0913 - each is a part of its settings
     settings: Settings,
     database: str,
     remote: str,
@@ -68,6 +104,7 @@ def initialise(
     slots: int = SLOTS,
     limits: Iterable[Limit] = (),
     keep_days: float = KEEP_DAYS,
+    index: str = LOCAL,
 ) -> Place:
     """Create a tenant's tables, and remember where they are.
 
@@ -81,6 +118,7 @@ def initialise(
         slots: Maximum number of runs at once on each worker.
         limits: Limits on the calls to model providers.
         keep_days: Days for which a submission that ended stays in the database.
+        index: ``local``, ``s3://bucket/prefix`` or a directory.
 
     Raises:
         UsageError: An argument cannot be used, or holds a password.
@@ -111,6 +149,7 @@ def initialise(
         lease_s=lease_s,
         slots=slots,
         keep_days=keep_days,
+        index=check_index(index),
     )
     with opened(_complete(place, settings)) as queue:
         queue.create()

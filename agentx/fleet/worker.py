@@ -17,6 +17,7 @@ import msgspec
 from agentx.fleet.carrying_out import Result, in_process, offer_in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
+from agentx.fleet.published_index import Publisher
 from agentx.fleet.submission import Submission
 from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
@@ -83,6 +84,7 @@ class Worker:
         self._pool = RunPool(self._settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
         self._slots = slots or Slots(place.slots)
         self._slots.room = self._pool.has_room
+        self._publisher = Publisher(place, self._home, self._settings, on_fault)
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -118,7 +120,7 @@ class Worker:
         sweeper = threading.Thread(target=self._sweep, name="fleet-sweep", daemon=True)
         pulse.start()  # first: DBOS may take longer to start than a lease, and takes runs while it starts
         try:
-            with self._queue.working(self.name, self._carry, self._slots):
+            with self._publisher.working(), self._queue.working(self.name, self._carry, self._slots):
                 sweeper.start()
                 while not self._stop.wait(LOOK_S):
                     if once and self._is_idle():
@@ -166,6 +168,8 @@ class Worker:
                     self._on_fault(f"{submission.workspace} is tried again: {result.reason}")
                 told = result.reason
                 self._stop.wait(AGAIN_S)
+        if result.commit:
+            self._publisher.note(submission.workspace)
         self._on_result(submission, result)
         return _json(result)
 

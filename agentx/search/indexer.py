@@ -10,9 +10,10 @@ waits.
 import atexit
 import contextlib
 import functools
+import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -26,7 +27,7 @@ from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import Event, changes_of
 from agentx.storage.files import nofollow
 from agentx.storage.index.manifest import IndexDamaged, IndexUnavailable, set_aside
-from agentx.storage.index.memory_index import InMemoryIndex
+from agentx.storage.index.memory_index import IndexRow, InMemoryIndex
 from agentx.storage.index.pending_writes import locked
 from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Vector
 from agentx.storage.log.history import told_already
@@ -103,6 +104,7 @@ class Indexer:
         open_embedder: Returns the embedder, or the reason why there is none.
 
     Attributes:
+        place: The backend's directory.
         why_lexical: Why no embedder is used; empty if one is.
         behind: Whether the latest search used words alone, because most passages had no vector yet.
         unread: Whether the latest search did not wait until many changed files, as of an import, were read.
@@ -118,7 +120,7 @@ class Indexer:
         open_embedder: Callable[[], tuple[Embedder | None, str]],
     ) -> None:
         self._write_path = write_path
-        self._place = place
+        self.place = place
         self._open_index = open_index
         self._open_embedder = open_embedder
         self._in_memory = bool(write_path.read_only)
@@ -186,18 +188,22 @@ class Indexer:
         """The last event that the index has read; 0 for none."""
         return _watermark(self.index)[0]
 
-    def catch_up(self, progress: Progress | None = None, *, deadline: float | None = None) -> int:
+    def catch_up(
+        self, progress: Progress | None = None, *, deadline: float | None = None, until: int | None = None
+    ) -> int:
         """Read what any process recorded since the index's watermark, as far as it is folded.
 
         Args:
             progress: Called after each batch.
             deadline: ``time.monotonic()`` after which no further batch begins; ``None`` for no deadline.
+            until: The last event to read; ``None`` for all.
 
         Returns:
             Number of events left.
         """
         with self._write_path.exclusive():
-            until = self._write_path.log.state.seq
+            last = self._write_path.log.state.seq
+        until = last if until is None else min(last, until)
         first = self.watermark if progress else 0
         while self._read_batch(until):
             if progress:
@@ -230,7 +236,7 @@ class Indexer:
         if self._in_memory:
             yield
             return
-        with locked(self._place.with_name(f"{self._place.name}.feeding")):
+        with locked(self.place.with_name(f"{self.place.name}.feeding")):
             yield
 
     def _feed(self, index: MemoryIndex, until: int) -> bool:
@@ -332,11 +338,44 @@ class Indexer:
             index = self.index
             with self._feeding():  # a purge empties the caches meanwhile, or before
                 index.embed([chunk.id for chunk in chunks], vectors)
-                if missing and not self._in_memory and nofollow.exists(self._place):
+                if missing and not self._in_memory and nofollow.exists(self.place):
                     kept = self._kept_vectors(embedder, len(vectors[0]))
                     kept.add({name: self._vectors[name] for name in missing})
             for name in list(self._vectors)[:-_VECTORS_KEPT]:
                 del self._vectors[name]
+
+    @property
+    def keeps_vectors(self) -> bool:
+        """Whether vectors of an earlier index are kept beside this one."""
+        return nofollow.exists(self.place.with_name(_KEPT))
+
+    def take_vectors(self, rows: Iterable[IndexRow], name: str) -> int:
+        """Keep vectors that were made on another machine, for passages that this history has or will have.
+
+        Args:
+            rows: Passages with their vectors.
+            name: Name of the embedder that made them; those of another are not taken.
+
+        Returns:
+            Number of vectors that are new here.
+        """
+        embedder = self.embedder()
+        if embedder is None or embedder.name != name or self._in_memory:
+            return 0
+        import numpy as np  # noqa: PLC0415  (heavy, and needed with vectors alone)
+
+        taken = 0
+        with self._embedding:
+            for some in _batches(rows, _VECTORS_KEPT):
+                vectors = {_digest(to_embed(one.chunk)): np.frombuffer(one.vector, "<f4") for one in some}
+                size = len(next(iter(vectors.values())))
+                kept = self._kept_vectors(embedder, embedder.dimensions or size)
+                new = {digest: v for digest, v in vectors.items() if kept.get(digest) is None}
+                with self._feeding():
+                    kept.add(new)
+                taken += len(new)
+            self._kept = None  # read again, with what was added
+        return taken
 
     def _take_kept(self, embedder: Embedder, names: list[bytes]) -> list[bytes]:
         """Take vectors from the file beside the index; return the names of those that it lacks."""
@@ -348,7 +387,7 @@ class Indexer:
     def _kept_vectors(self, embedder: Embedder, dimensions: int) -> KeptVectors:
         kept = self._kept
         if kept is None:
-            kept = self._kept = KeptVectors(self._place.with_name(_KEPT), embedder.name, dimensions)
+            kept = self._kept = KeptVectors(self.place.with_name(_KEPT), embedder.name, dimensions)
         return kept
 
     # --- in the background ----------------------------------------------------------------------------------
@@ -424,6 +463,26 @@ class Indexer:
     def _search(
         self, query: str, k: int, where: Filter, embed_s: float, deadline: float | None, find: _Find
     ) -> list[SearchHit]:
+        vector, unread = self._asked(query, embed_s, deadline)
+        with self._first():
+            hits = find(self.index, query, vector, k, where)
+        if unread:
+            raise SearchLate(
+                f"The deadline left no time to index the last {unread:,} events, so only earlier ones were "
+                "searched. Indexing continues in the background; try again in a moment, or allow more time.",
+                hits,
+            )
+        return hits
+
+    def asked(self, query: str, *, embed_s: float = 1.0) -> Vector | None:
+        """Bring the index up to date for a search; return the vector of the query, ``None`` for words alone.
+
+        The caller searches :attr:`index`, together with others.
+        """
+        return self._anyhow(lambda: self._asked(query, embed_s, None)[0])
+
+    def _asked(self, query: str, embed_s: float, deadline: float | None) -> tuple[Vector | None, int]:
+        """Read what is new; return the vector of a query and how many events were left."""
         self.unread = deadline is None and self._much_unread()
         unread = 0 if self.unread else self.catch_up(deadline=deadline)
         self.start()
@@ -438,15 +497,7 @@ class Indexer:
             # No embedder reads more, and a long message is not to be kept whole.
             asked = query.strip()[:READ_CHARACTERS]
             vector = self._vector_of_query(self._embedder.embed_query, asked)
-        with self._first():
-            hits = find(self.index, query, vector, k, where)
-        if unread:
-            raise SearchLate(
-                f"The deadline left no time to index the last {unread:,} events, so only earlier ones were "
-                "searched. Indexing continues in the background; try again in a moment, or allow more time.",
-                hits,
-            )
-        return hits
+        return vector, unread
 
     def _much_unread(self) -> bool:
         """Return whether many changed files are unread, so that the background worker should read them."""
@@ -476,7 +527,7 @@ class Indexer:
         except IndexDamaged as damage:
             self._start_again(damage)
         except IndexUnavailable as trouble:
-            if nofollow.exists(self._place):  # a full disk: another index would not help
+            if nofollow.exists(self.place):  # a full disk: another index would not help
                 raise
             self._start_again(trouble)
         return work()
@@ -502,8 +553,8 @@ class Indexer:
             )
             if self._index is not None:
                 self._index.close()
-            if nofollow.exists(self._place):
-                set_aside(self._place)
+            if nofollow.exists(self.place):
+                set_aside(self.place)
             self._index = self._kept = None
 
     def start_over(self) -> None:
@@ -537,6 +588,12 @@ class Indexer:
 
 def _digest(text: str) -> bytes:
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def _batches(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    waiting = iter(rows)
+    while some := list(itertools.islice(waiting, size)):
+        yield some
 
 
 def _call(embed: Callable[[str], Vector], query: str) -> Vector:

@@ -15,8 +15,8 @@ whatever the filter, so that neither a filter nor old versions of a file change 
 """
 
 import math
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, Self
 
 import msgspec
 
@@ -37,6 +37,43 @@ class Statistics(Protocol):
     def frequency(self, term: str) -> int:
         """Return how many open chunks contain ``term``."""
         ...
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """The figures of one or more indexes at one moment, for the terms of a query.
+
+    Attributes:
+        docs: Number of open chunks.
+        length: Total number of their terms.
+        frequencies: How many chunks contain each term.
+    """
+
+    docs: int = 0
+    length: int = 0
+    frequencies: Mapping[str, int] = {}
+
+    @classmethod
+    def of(cls, statistics: Statistics, terms: Iterable[str]) -> Self:
+        """Take the figures of an index."""
+        return cls(*statistics.totals(), {term: statistics.frequency(term) for term in terms})
+
+    def totals(self) -> tuple[int, int]:
+        """Return the number of open chunks, and the total number of their terms."""
+        return self.docs, self.length
+
+    def frequency(self, term: str) -> int:
+        """Return how many open chunks contain ``term``."""
+        return self.frequencies.get(term, 0)
+
+
+def added(several: Iterable[Statistics], terms: Sequence[str]) -> Counted:
+    """Return the figures of several indexes as if they were one."""
+    known = [Counted.of(one, terms) for one in several]
+    return Counted(
+        sum(one.docs for one in known),
+        sum(one.length for one in known),
+        {term: sum(one.frequency(term) for one in known) for term in terms},
+    )
 
 
 class Weights(msgspec.Struct, frozen=True):

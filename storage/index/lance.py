@@ -207,7 +207,9 @@ class LanceIndex:
     # --- searching ------------------------------------------------------------------------------------------
 
     @_retried
-    def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
+    def search_text(
+        self, query: str, k: int, where: Filter, statistics: bm25.Statistics | None = None
+    ) -> list[Ranked]:
         """Return the ``k`` best by BM25 over context and text, best first.
 
         Raises:
@@ -220,12 +222,24 @@ class LanceIndex:
         with self._lock:
             below = self._catch_up()
             counts = None if below is None else self._database.counts(self._manifest.table)
-            weights = bm25.weigh(terms, _Combined(self._overlay, counts))
+            weights = bm25.weigh(terms, statistics or _Combined(self._overlay, counts))
             scored = list(self._overlay.rows.score_text(weights, keep))
             hidden = frozenset(self._overlay.rows.by_id)
         if below is not None:
             scored += below.match(weights, k, where, hidden)
         return best(scored, k)
+
+    @_retried
+    def statistics(self, terms: Iterable[str]) -> bm25.Statistics:
+        """Return the term statistics of the open chunks, for some terms.
+
+        Raises:
+            IndexDamaged: The table cannot be read.
+        """
+        with self._lock:
+            below = self._catch_up()
+            counts = None if below is None else self._database.counts(self._manifest.table)
+            return bm25.Counted.of(_Combined(self._overlay, counts), terms)
 
     def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
         """Return the ``k`` best by cosine similarity, best first; chunks without a vector are not found.

@@ -19,7 +19,7 @@ import secrets
 import threading
 import time
 import warnings
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
 from agentx.storage.index.memory_index import IndexRow
 from agentx.storage.index.pending_writes import Overlay
-from agentx.storage.index.port import OPEN, Vector
+from agentx.storage.index.port import OPEN, Chunk, Vector
 from agentx.storage.index.terms import TermCounts
 
 MAX_FRAGMENTS = 8
@@ -56,6 +56,11 @@ PROBED = 0.4
 """
 PRUNE_AFTER = timedelta(seconds=30)
 """Versions of the table older than this are deleted; no search takes that long."""
+PUBLISHED_FRAGMENTS = 16
+"""Fragments of a published table from which they are merged: each commit adds one."""
+KEEP_PUBLISHED = timedelta(minutes=10)
+"""Versions of a published table older than this are deleted; no search takes that long."""
+_NAMES_PER_PAGE = 1_000
 _TEXT_INDEX = "tokens_idx"
 _VECTOR_INDEX = "vector_idx"
 _CACHE_BYTES = 16 << 20
@@ -147,24 +152,12 @@ class Database:
                 nofollow.remove(self._terms(other.stem), missing_ok=True)
 
     def _create(self) -> str:
-        from lancedb.index import FTS, Bitmap, BTree  # noqa: PLC0415 - 1.5 s
+        from lancedb.index import Bitmap, BTree  # noqa: PLC0415 - 1.5 s
 
         name = f"chunks_{secrets.token_hex(4)}"
         TermCounts.create(self._terms(name))
         handle = self._connect().create_table(name, schema=_schema(0))
-        # The text is already analysed: the indexer may only split it at spaces.
-        handle.create_index(
-            "tokens",
-            name=_TEXT_INDEX,
-            config=FTS(
-                base_tokenizer="whitespace",
-                max_token_length=None,
-                lower_case=False,
-                stem=False,
-                remove_stop_words=False,
-                ascii_folding=False,
-            ),
-        )
+        _index_text(handle)
         for column in _LOOKED_UP:
             handle.create_index(column, config=BTree())
         for column in _OF_FEW_VALUES:
@@ -175,10 +168,7 @@ class Database:
         # LanceDB opens files by path, so check for links here.
         nofollow.require_plain_tree(self._path)
         if self._connection is None:
-            # Otherwise the builder of the vector index warns the user of empty partitions.
-            os.environ["LANCEDB_LOG"] = "error"
-            # Otherwise each program that is started by a fork warns the user, although it uses no LanceDB.
-            warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
+            _quiet()
             import lancedb  # noqa: PLC0415 - 1.5 s
 
             place, session = self._path / "lance", lancedb.Session(_CACHE_BYTES, _CACHE_BYTES)
@@ -194,22 +184,17 @@ class Database:
         return self._path / f"{name}.terms"
 
 
-class Table:
-    """A LanceDB table and its term counts.
+class TableReader:
+    """The queries of a LanceDB table.
 
     Args:
-        handle: The table, for writing.
+        handle: The table.
         asked: The table, for searching: a query through the other handle looks up the schema seven times.
-        counts: Term frequencies of its open rows.
-        path: Its directory.
     """
 
-    def __init__(self, handle: Any, asked: Any, counts: TermCounts, path: Path) -> None:
-        self._path = path
+    def __init__(self, handle: Any, asked: Any) -> None:
         self._handle = handle
         self._asked = asked
-        self.counts = counts
-        self._looked = (-1, 0.0)
 
     def match(self, words: str, condition: str, limit: int) -> list[IndexRow]:
         """Return rows that contain one of these terms, best first by LanceDB's own ranking."""
@@ -278,6 +263,26 @@ class Table:
             some = filters.any_of("id", without[start : start + _VALUES_PER_QUERY])
             total -= self._handle.count_rows(f"{condition} AND {some}")
         return total
+
+    def _has_vectors(self) -> bool:
+        return "vector" in self._handle.schema.names
+
+
+class Table(TableReader):
+    """A table of this machine and its term counts.
+
+    Args:
+        handle: The table, for writing.
+        asked: The table, for searching.
+        counts: Term frequencies of its open rows.
+        path: Its directory.
+    """
+
+    def __init__(self, handle: Any, asked: Any, counts: TermCounts, path: Path) -> None:
+        super().__init__(handle, asked)
+        self._path = path
+        self.counts = counts
+        self._looked = (-1, 0.0)
 
     def upsert(self, rows: list[IndexRow], dimensions: int) -> None:
         """Add rows, replacing those of the same id, and count their terms."""
@@ -353,8 +358,143 @@ class Table:
         known = self._handle.index_stats(_VECTOR_INDEX)
         return 0 if known is None else known.num_indices or 1
 
-    def _has_vectors(self) -> bool:
-        return "vector" in self._handle.schema.names
+
+class PublishedTables:
+    """Tables in a directory or an object store that several machines share.
+
+    A table is changed by :meth:`PublishedTable.commit` alone, which is atomic, and only if nobody else did so
+    since it was opened. One row, the mark, has an empty id; no search finds it.
+
+    Args:
+        url: A directory, or ``s3://bucket/prefix``.
+        options: Options of the object store, with its credentials.
+
+    Raises:
+        OSError, RuntimeError, ValueError: As every method: the store cannot be reached, or refuses.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        _quiet()
+        import lancedb  # noqa: PLC0415 - 1.5 s
+
+        given = dict(options) if "://" in url else None
+        self._connection: Any = lancedb.connect(url, storage_options=given)
+        self._asked = _wait(lancedb.connect_async(url, storage_options=given))
+
+    def names(self) -> list[str]:
+        """Return the names of all tables, sorted."""
+        found: list[str] = []
+        token = None
+        while True:
+            page = self._connection.list_tables(page_token=token, limit=_NAMES_PER_PAGE)
+            found += page.tables
+            token = page.page_token
+            if not token:
+                return sorted(found)
+
+    def open(self, name: str) -> "PublishedTable | None":
+        """Return a table as it is now; ``None`` if there is none."""
+        try:
+            handle = self._connection.open_table(name)
+        except ValueError as error:
+            if "not found" in str(error):
+                return None
+            raise
+        return PublishedTable(handle, _wait(self._asked.open_table(name, version=handle.version)))
+
+    def create(self, name: str, mark: bytes) -> None:
+        """Create an empty table, unless another machine does so now."""
+        handle = self._connection.create_table(name, schema=_schema(0), exist_ok=True)
+        if not handle.count_rows():
+            handle.add(_marked([], 0, mark, ""))
+
+    def remove(self, name: str) -> None:
+        """Delete a table with all its files; only for one that is damaged."""
+        self._connection.drop_table(name, ignore_missing=True)
+
+
+class MovedOn(Exception):
+    """Another machine committed to the table since it was opened."""
+
+
+class PublishedTable(TableReader):
+    """A published table in one version."""
+
+    def mark(self) -> tuple[bytes, str]:
+        """Return the mark, and the token of the commit that wrote it; both empty if there is none."""
+        query = self._handle.search().where("id = ''").select(["row", "path"]).limit(1)
+        for row in query.to_arrow().to_pylist():
+            return row["row"], row["path"]
+        return b"", ""
+
+    def commit(
+        self, rows: list[IndexRow], dimensions: int, mark: bytes, token: str, expected: str, *, replace: bool
+    ) -> None:
+        """Add rows, replacing those of the same id, and the mark, in one version of the table.
+
+        LanceDB repeats a merge that meets another commit on the newest version. So the condition is part of
+        the merge: where the mark has another token, it divides by zero.
+
+        Args:
+            rows: The rows.
+            dimensions: Length of their vectors; 0 if none has one.
+            mark: The new mark.
+            token: A name of this commit.
+            expected: Token of the mark that the rows were made for.
+            replace: Delete all other rows.
+
+        Raises:
+            MovedOn: The mark has another token now; nothing was changed.
+        """
+        import pyarrow as pa  # noqa: PLC0415 - 0.2 s
+
+        if replace and self._has_vectors() and self._dimensions() != dimensions:
+            self._handle.drop_columns(["vector"])
+        if dimensions and not self._has_vectors():
+            self._handle.add_columns(pa.field("vector", pa.list_(pa.float32(), dimensions)))
+        kept = dimensions or (self._dimensions() if self._has_vectors() else 0)
+        same = f"1 / CAST((target.id <> '' OR target.path = {filters.literal(expected)}) AS BIGINT) = 1"
+        merge = self._handle.merge_insert("id").when_matched_update_all(where=same)
+        merge = merge.when_not_matched_insert_all()
+        if replace:
+            merge = merge.when_not_matched_by_source_delete()
+        try:
+            merge.execute(_marked(rows, kept, mark, token), on_bad_vectors="null")
+        except VENDOR_ERRORS as error:
+            if "Divide by zero" in str(error):
+                raise MovedOn from error
+            raise
+
+    def tidy(self, *, purge: bool = False) -> None:
+        """Build the text index if it is missing, and merge and prune if there are many parts.
+
+        Args:
+            purge: Leave no file that has a row which the newest version lacks.
+        """
+        known = {one.name for one in self._handle.list_indices()}
+        if purge or _TEXT_INDEX not in known:
+            _index_text(self._handle)
+        if purge:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # it says that readers must ask again: they do
+                self._handle.optimize(cleanup_older_than=timedelta(0), delete_unverified=True)
+            return
+        fragments = self._handle.stats()["fragment_stats"]["num_fragments"]
+        late = self._handle.index_stats(_TEXT_INDEX).num_unindexed_rows
+        if fragments > PUBLISHED_FRAGMENTS or late > MAX_UNINDEXED:
+            self._handle.optimize(cleanup_older_than=KEEP_PUBLISHED)
+
+    def vectors(self) -> Iterator[IndexRow]:
+        """Yield all rows that have a vector, with it."""
+        import pyarrow as pa  # noqa: PLC0415
+
+        if self._has_vectors():
+            query = self._handle.search().where("embedded").select(["row", "vector"]).limit(None)
+            for batch in query.to_batches():
+                yield from _rows(pa.Table.from_batches([batch]))
+
+    def _dimensions(self) -> int:
+        return int(self._handle.schema.field("vector").type.list_size)
 
 
 def _schema(dimensions: int) -> Any:
@@ -387,6 +527,45 @@ def _arrow(rows: list[IndexRow], dimensions: int) -> Any:
             for row, fit in zip(rows, fits, strict=True)
         ]
     return pa.table(columns, schema=_schema(dimensions))
+
+
+def _marked(rows: list[IndexRow], dimensions: int, mark: bytes, token: str) -> Any:
+    """Return rows for a published table, with its mark."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    made = _arrow(
+        [*rows, IndexRow(Chunk(id="", text="", kind="memory", path=token, seq=OPEN, to_seq=0))], dimensions
+    )
+    at = made.schema.get_field_index("row")
+    packed = [*made.column("row").to_pylist()[:-1], mark]
+    return made.set_column(at, made.schema.field("row"), pa.array(packed, pa.binary()))
+
+
+def _index_text(handle: Any) -> None:
+    """Build the index of the terms."""
+    from lancedb.index import FTS  # noqa: PLC0415 - 1.5 s
+
+    # The text is already analysed: the indexer may only split it at spaces.
+    handle.create_index(
+        "tokens",
+        name=_TEXT_INDEX,
+        config=FTS(
+            base_tokenizer="whitespace",
+            max_token_length=None,
+            lower_case=False,
+            stem=False,
+            remove_stop_words=False,
+            ascii_folding=False,
+        ),
+    )
+
+
+def _quiet() -> None:
+    """Silence warnings of LanceDB that concern no user; before it is imported."""
+    # Otherwise the builder of the vector index warns the user of empty partitions.
+    os.environ["LANCEDB_LOG"] = "error"
+    # Otherwise each program that is started by a fork warns the user, although it uses no LanceDB.
+    warnings.filterwarnings("ignore", message="lancedb fork support", category=RuntimeWarning)
 
 
 def _open_tokens(rows: Iterable[IndexRow]) -> Iterator[str]:

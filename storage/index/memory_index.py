@@ -235,11 +235,18 @@ class InMemoryIndex:
         with self._lock:
             self._rows.close(encodable(source), encodable(path), seq)
 
-    def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
+    def search_text(
+        self, query: str, k: int, where: Filter, statistics: bm25.Statistics | None = None
+    ) -> list[Ranked]:
         """Return the ``k`` best by BM25, best first."""
         keep, terms = filters.predicate(where), query_terms(query)
         with self._lock:
-            return best(self._rows.score_text(bm25.weigh(terms, self._rows), keep), k)
+            return best(self._rows.score_text(bm25.weigh(terms, statistics or self._rows), keep), k)
+
+    def statistics(self, terms: Iterable[str]) -> bm25.Statistics:
+        """Return the term statistics of the open chunks, for some terms."""
+        with self._lock:
+            return bm25.Counted.of(self._rows, terms)
 
     def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
         """Return the ``k`` best by cosine similarity, best first."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from agentx.storage.index.bm25 import Statistics
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -111,7 +113,29 @@ def is_symbol(chunk_id: str) -> bool:
     return chunk_id.count(":") > 1 and chunk_id.rpartition(":")[2].startswith("s")
 
 
-class MemoryIndex(Protocol):
+class Searchable(Protocol):
+    """What a search needs of an index."""
+
+    def search_text(
+        self, query: str, k: int, where: Filter, statistics: Statistics | None = None
+    ) -> list[Ranked]:
+        """Return the ``k`` best by BM25 over context and text, best first.
+
+        Args:
+            query: The query.
+            k: Number of chunks.
+            where: Restricts the search.
+            statistics: Term statistics to rank by, where several indexes are searched as one; by default the
+                index's own.
+        """
+        ...
+
+    def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
+        """Return the ``k`` best by cosine similarity, best first; chunks without a vector are not found."""
+        ...
+
+
+class MemoryIndex(Searchable, Protocol):
     """The interface of every backend; ``tests/storage/index/test_contract.py`` checks each against it.
 
     A chunk that was put is found by the next search through any handle, in this process or another.
@@ -129,12 +153,8 @@ class MemoryIndex(Protocol):
         """End the validity of every open chunk of a file, because event ``seq`` changed or deleted it."""
         ...
 
-    def search_text(self, query: str, k: int, where: Filter) -> list[Ranked]:
-        """Return the ``k`` best by BM25 over context and text, best first."""
-        ...
-
-    def search_vector(self, vector: Vector, k: int, where: Filter) -> list[Ranked]:
-        """Return the ``k`` best by cosine similarity, best first; chunks without a vector are not found."""
+    def statistics(self, terms: Iterable[str]) -> Statistics:
+        """Return the term statistics of the open chunks, as they are now, for some terms."""
         ...
 
     def without_vectors(self, limit: int) -> list[Chunk]:

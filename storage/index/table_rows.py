@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from agentx.storage.index import bm25, filters
-from agentx.storage.index.lance_table import Table
+from agentx.storage.index.lance_table import TableReader
 from agentx.storage.index.memory_index import IndexRow, cosines
 from agentx.storage.index.parts import Scored
 from agentx.storage.index.port import OPEN, Chunk, Filter, Vector
@@ -24,7 +24,7 @@ class TableRows:
         table: The table.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableReader) -> None:
         self._table = table
         self._size = table.count("true", ())
         self._open_share = table.count(f"to_seq = {OPEN}", ()) / self._size if self._size else 0.0

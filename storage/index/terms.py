@@ -48,14 +48,14 @@ class TermCounts:
 
     def frequency(self, term: str) -> int:
         """Return how many rows contain a term, or one of the few that share its counter."""
-        return max(int(self._counts[_slot(term)]), 0)
+        return max(int(self._counts[slot_of(term)]), 0)
 
     def add(self, rows: Iterable[str], sign: int = 1) -> None:
         """Count rows (``sign`` 1) or uncount them (-1); each row is given as its terms joined by spaces."""
         for tokens in rows:
             terms = tokens.split(" ") if tokens else []
             self._totals += (sign, sign * len(terms))
-            self._counts[list({_slot(term) for term in terms})] += sign
+            self._counts[list({slot_of(term) for term in terms})] += sign
 
     def reset(self) -> None:
         """Reset all counts to zero."""
@@ -63,5 +63,6 @@ class TermCounts:
         self._counts[:] = 0
 
 
-def _slot(term: str) -> int:
+def slot_of(term: str) -> int:
+    """Return the counter of a term."""
     return zlib.crc32(term.encode()) % SLOTS

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from agentx.storage.index.analysis import query_terms
-from agentx.storage.index.port import Chunk, Filter, MemoryIndex, Ranked, Vector, is_symbol
+from agentx.storage.index.port import Chunk, Filter, Ranked, Searchable, Vector, is_symbol
 from agentx.synthesis.recall.file_prior import prior_of
 from agentx.synthesis.recall.retrieval import SCORE_DIGITS, SearchHit, as_hit, retrieve
 
@@ -29,7 +29,7 @@ _File = tuple[str, str]
 
 
 def retrieve_files(
-    index: MemoryIndex, query: str, vector: Vector | None, k: int, where: Filter
+    index: Searchable, query: str, vector: Vector | None, k: int, where: Filter
 ) -> list[SearchHit]:
     r"""Find the ``k`` files that a query, such as a planned change or a commit message, is most likely about.
 

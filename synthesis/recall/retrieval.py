@@ -21,8 +21,8 @@ from agentx.storage.index.port import (
     ChunkKind,
     FileKind,
     Filter,
-    MemoryIndex,
     Ranked,
+    Searchable,
     Vector,
     is_symbol,
 )
@@ -153,7 +153,7 @@ OF_QUESTION = FusionWeights(lexical=0.4, vector=0.6)
 
 
 def retrieve(
-    index: MemoryIndex,
+    index: Searchable,
     query: str,
     vector: Vector | None,
     k: int,
@@ -243,7 +243,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 
 def _search(
-    index: MemoryIndex, query: str, vector: Vector | None, depth: int, where: Filter, prior: FilePrior
+    index: Searchable, query: str, vector: Vector | None, depth: int, where: Filter, prior: FilePrior
 ) -> _Found:
     """Rank all passages, and those of the kind of files that is asked for: others could take all places."""
     if not prior.first or not {prior.first}.issuperset(where.kinds):
@@ -264,7 +264,7 @@ def _is_far(of_files: Sequence[Ranked], everything: Sequence[Ranked]) -> bool:
     return bool(everything) and (not of_files or of_files[0].score < FAR * everything[0].score)
 
 
-def _both(index: MemoryIndex, text: str, vector: Vector | None, depth: int, where: Filter) -> _Rankings:
+def _both(index: Searchable, text: str, vector: Vector | None, depth: int, where: Filter) -> _Rankings:
     with ThreadPoolExecutor(1) as beside:  # both searches wait for the index, not for Python
         meaning = beside.submit(index.search_vector, vector, depth, where) if vector is not None else None
         lexical = index.search_text(text, depth, where)

@@ -2,9 +2,9 @@
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, TypedDict, cast
 
 import msgspec
 import typer
@@ -12,20 +12,25 @@ from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from agentx.cli.hits import check_query, show_answer
 from agentx.cli.opened import opened
-from agentx.cli.terminal import RUN_COLOURS, Terminal, counted, facts, table
+from agentx.cli.terminal import RUN_COLOURS, Terminal, counted, facts, minute, table
 from agentx.fleet import place as places
+from agentx.fleet import published_index
 from agentx.fleet.carrying_out import Result
 from agentx.fleet.overview import Overview, Run, overview
+from agentx.fleet.published_index import Published
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
 from agentx.fleet.tenants import TenantWorkers, read_variables, tenant_work
 from agentx.fleet.worker import DAY_S, OnResult, Worker
 from agentx.scheduling.call_limits import Limit, parse
 from agentx.scheduling.shared_queue import Slots
+from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.text import clip, encodable, plain
-from agentx.trust.fleet_remotes import DEFAULT_TENANT
+from agentx.trust.fleet_remotes import DEFAULT_TENANT, check_name
 
 _REASON = 60
 _LIVE_S = 1.0
@@ -33,7 +38,7 @@ _LIVE_S = 1.0
 _Tenant = Annotated[str, typer.Option(metavar="NAME", help="The tenant whose fleet it is.")]
 
 
-def initialise(
+def initialise(  # noqa: PLR0913 - each is an option
     terminal: Terminal,
     *,
     remote: Annotated[
@@ -50,6 +55,13 @@ def initialise(
             metavar="URL", help="postgresql://… without a password; by default SQLite on this machine."
         ),
     ] = "",
+    index: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="s3://bucket/prefix or a directory that all share, for searches without a clone.",
+        ),
+    ] = places.LOCAL,
     tenant: _Tenant = DEFAULT_TENANT,
     lease: Annotated[
         float,
@@ -82,6 +94,7 @@ def initialise(
         slots=slots,
         keep_days=keep,
         limits=[parse(encodable(one)) for one in limit or ()],
+        index=encodable(index),
     )
     document = {
         "tenant": made.tenant,
@@ -89,8 +102,14 @@ def initialise(
         "remote": made.remote,
         "lease_s": made.lease_s,
         "slots": made.slots,
+        "index": made.index,
     }
-    rows = [("fleet", made.tenant), ("database", plain(made.shown_database)), ("remotes", plain(made.remote))]
+    rows = [
+        ("fleet", made.tenant),
+        ("database", plain(made.shown_database)),
+        ("remotes", plain(made.remote)),
+        ("index", plain(made.index)),
+    ]
     terminal.result(document, facts(rows), plain("Next: agentx fleet worker; agentx fleet submit MESSAGE"))
 
 
@@ -295,6 +314,92 @@ def prune(
     with places.opened(place) as queue:
         pruned = queue.prune(days * DAY_S)
     terminal.result({"deleted": pruned}, f"{counted(pruned, 'run')} deleted from the database.")
+
+
+def search(  # noqa: PLR0913, PLR0917 - each narrows the search
+    terminal: Terminal,
+    query: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUERY", show_default=False, help='Words in any form; "quoted" words exactly.'
+        ),
+    ],
+    workspace: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", show_default=False, help="Only this workspace; may be repeated."),
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many.")] = 10,
+    kind: Annotated[
+        str, typer.Option(help="source, test, docs, config, data, artifact, message, tool or memory.")
+    ] = "",
+    path: Annotated[str, typer.Option(help="Directory or glob.")] = "",
+    actor: Annotated[str, typer.Option(help="An actor, or a class (agent:).")] = "",
+    since: Annotated[str, typer.Option(metavar="DATE", help="From this ISO date or time.")] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="Before this date or time.")] = "",
+    tenant: _Tenant = DEFAULT_TENANT,
+) -> None:
+    """Search the published indexes, without a clone and while runs write."""
+    check_query(query, kind)
+    kinds = (cast("SearchKind", kind),) if kind else ()
+    where = Filter(kinds=kinds, path=path, actor=actor, since=since, before=before)
+    with terminal.busy("Searching"):
+        indexes = published_index.opened(places.load(terminal.settings, tenant), terminal.settings)
+        found = published_index.search(
+            indexes, terminal.settings, encodable(query), k, where, workspace or (), grouped=True
+        )
+    show_answer(terminal, encodable(query), found)
+
+
+def index(
+    terminal: Terminal,
+    *,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Publish the workspace of this directory now.")
+    ] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Take its published vectors into its own index.")
+    ] = False,
+    remove: Annotated[
+        str, typer.Option(metavar="NAME", help="Delete what is published of this workspace.")
+    ] = "",
+    workspace: Annotated[
+        str, typer.Option(metavar="NAME", help="Its name in the fleet; by default that of its directory.")
+    ] = "",
+    tenant: _Tenant = DEFAULT_TENANT,
+) -> None:
+    """Show the published indexes and the event at which each stands, or change one."""
+    if publish + vectors + bool(remove) > 1:
+        raise UsageError("Give one of --publish, --vectors and --remove.")
+    indexes = published_index.opened(places.load(terminal.settings, tenant), terminal.settings)
+    if remove:
+        check_name(remove)
+        there = indexes.remove(remove, stamp())
+        terminal.result(
+            {"removed": [remove] if there else []},
+            f"{remove} is removed." if there else "Nothing is published.",
+        )
+    elif publish or vectors:
+        with opened(terminal, look=publish) as ws:
+            name = workspace or ws.root.name
+            check_name(name)
+            if vectors:
+                taken = published_index.take_from(indexes, name, ws.engine)
+                terminal.result({"vectors": taken}, f"{counted(taken, 'vector')} taken.")
+                return
+            made = published_index.publish(indexes, name, ws.engine)
+        terminal.result(made, _stands([made]))
+    else:
+        found, failed = published_index.stand(indexes)
+        terminal.result({"indexes": found, "failed": failed}, _stands(found))
+        for name, why in failed.items():
+            terminal.note(f"{plain(name)}: {plain(why)}")
+
+
+def _stands(found: Sequence[Published]) -> RenderableType:
+    if not found:
+        return "Nothing is published yet."
+    rows = [(plain(one.workspace), str(one.seq), minute(one.at), f"{one.passages:,}") for one in found]
+    return table("workspace", "event", "published", "passages", rows=rows)
 
 
 def _shown(found: Overview) -> RenderableType:

@@ -1,12 +1,15 @@
 """``agentx context``, ``agentx agent boot``, ``agentx search``: an agent's context, and search."""
 
-from collections.abc import Mapping
-from typing import Annotated, cast, get_args
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, cast
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
+from agentx.cli.hits import check_query, show_answer, show_hits
 from agentx.cli.opened import MOMENT, opened, scan_sources
 from agentx.cli.terminal import Terminal
 from agentx.context.assembler import TITLES, Context
@@ -15,15 +18,12 @@ from agentx.context.service import DEADLINE_MS, why_lexical
 from agentx.context.startup import BUDGET as BOOT_BUDGET
 from agentx.context.startup import TITLES as BOOT_TITLES
 from agentx.context.startup import boot as start
-from agentx.search.event_chunks import place
-from agentx.storage.errors import UsageError
-from agentx.storage.index.port import SearchKind
+from agentx.search.across import Answer, search_here
+from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.text import encodable, one_line, plain
 from agentx.synthesis.memory.policies import Section
-from agentx.synthesis.recall.retrieval import SearchHit
-
-PASSAGE_LINES = 5
-PASSAGE_COLUMNS = 400
+from agentx.workspace import Workspace
 
 AsOf = Annotated[str, typer.Option(metavar="MOMENT", help=f"As of {MOMENT}.")]
 Explain = Annotated[
@@ -184,12 +184,24 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     scan: Annotated[
         bool, typer.Option("--scan/--no-scan", help="Scan the sources for changes first.")
     ] = True,
+    across: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", show_default=False, help="Also search this workspace; may be repeated."),
+    ] = None,
 ) -> None:
     """Search files, messages, tool output, memory and the read-only sources."""
-    if not query.strip():
-        raise UsageError("The query is empty.")
-    if kind and kind not in get_args(SearchKind):
-        raise UsageError(f"Unknown kind {kind!r}. Kinds: {', '.join(get_args(SearchKind))}.")
+    check_query(query, kind)
+    if across:
+        if as_of or files:
+            raise UsageError("--across cannot be combined with --as-of or --files.")
+        kinds = (cast("SearchKind", kind),) if kind else ()
+        where = Filter(kinds=kinds, path=path, source=source, actor=actor, since=since, before=before)
+        with opened(terminal, look=True) as ws:
+            if scan and source != "":
+                scan_sources(terminal, ws)
+            found = _search_across(terminal, ws, across, encodable(query), k, where, grouped=group)
+        show_answer(terminal, encodable(query), found)
+        return
     with opened(terminal, look=not as_of) as ws:
         if scan and not as_of and source != "":
             scan_sources(terminal, ws)
@@ -213,19 +225,32 @@ def search(  # noqa: PLR0913, PLR0917 - each narrows the search
     if terminal.json:
         terminal.document({"query": encodable(query), "hits": hits, "note": lexical})
         return
-    for number, hit in enumerate(hits, start=1):
-        _show(terminal, number, hit)
-    if not hits:
-        terminal.show("Nothing was found.")
+    show_hits(terminal, [("", hit) for hit in hits])
     if lexical:
         terminal.note(lexical)
 
 
-def _show(terminal: Terminal, number: int, hit: SearchHit) -> None:
-    where = (one_line(place(hit)), "bold cyan")
-    terminal.show(Text.assemble((f"{number:>2}  ", "dim"), where, (f"  {hit.kind}  {hit.why}", "dim")))
-    lines = [line for line in plain(hit.text).splitlines() if line.strip()]
-    shown = "\n".join(line[:PASSAGE_COLUMNS] for line in lines[:PASSAGE_LINES])
-    more = f"\n… {len(lines) - PASSAGE_LINES} more lines" if len(lines) > PASSAGE_LINES else ""
-    also = f"\nalso {one_line(', '.join(hit.also))}" if hit.also else ""
-    terminal.show(Padding(Text.assemble(shown, (more + also, "dim")), (0, 0, 1, 4), expand=False))
+def _search_across(
+    terminal: Terminal,
+    ws: Workspace,
+    others: Sequence[Path],
+    query: str,
+    k: int,
+    where: Filter,
+    *,
+    grouped: bool,
+) -> Answer:
+    """Search this workspace and others; one that cannot be opened is named in the answer."""
+    indexers, failed = {ws.root.name: ws.engine.indexer}, {}
+    with contextlib.ExitStack() as stack, terminal.busy("Searching"):
+        for folder in others:
+            name = str(folder)
+            try:
+                other = stack.enter_context(
+                    Workspace.find(terminal.folder / folder, settings=terminal.settings)
+                )
+            except AgentXError as error:
+                failed[name] = one_line(str(error))
+            else:
+                indexers[name] = other.engine.indexer
+        return search_here(indexers, query, k, where, failed=failed, grouped=grouped)

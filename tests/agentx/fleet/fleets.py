@@ -210,7 +210,7 @@ class Fleet:
     """A fleet in a directory, whose user has their own state directory."""
 
     def __init__(self, root, database="", tenant=places.DEFAULT_TENANT):
-        self.tenant = tenant
+        self.tenant, self.index = tenant, places.LOCAL
         self.root, self.git = root, shutil.which("git")
         self.database = database or f"sqlite:///{root}/queue.sqlite"
         self.script = root / "turns.jsonl"
@@ -225,7 +225,12 @@ class Fleet:
     def join(self, settings, database=""):
         pattern = str(self.root / "remotes" / "{workspace}.git")
         return places.initialise(
-            settings, database or self.database, pattern, tenant=self.tenant, lease_s=LEASE_S
+            settings,
+            database or self.database,
+            pattern,
+            tenant=self.tenant,
+            lease_s=LEASE_S,
+            index=self.index,
         )
 
     def worker(self, name, database=""):
