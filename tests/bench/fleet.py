@@ -71,6 +71,11 @@ def measure(root, database, workers, workspaces, runs, postmaster=0):
             for part in ("fetch", "run", "push"):
                 times = [one.seconds[part] for one in found.runs if one.copy == copy]
                 row[f"{copy}_{part}_ms"] = round(1000 * statistics.median(times)) if times else None
+        totals = [sum(one.seconds.values()) for one in found.runs if one.copy == "warm"]
+        row |= {
+            f"warm_{name}_ms": round(1000 * of(totals))
+            for name, of in (("whole", statistics.median), ("least", min))
+        }
         return row
     finally:
         for one in fleet.workers:
