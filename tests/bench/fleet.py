@@ -7,10 +7,12 @@ of their own; the queue is a private Postgres server where the system has one, e
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from agentx.fleet import place as places
@@ -20,8 +22,28 @@ from tests.agentx.fleet.fleets import Fleet, wait_for
 from tests.agentx.fleet.postgres import Postgres, programs
 
 
-def measure(root, database, workers, workspaces, runs):
-    """Return the runs per second, and the median of each part of a run, in milliseconds."""
+def processor(marks, postmaster=0):
+    """Return the seconds of processor that the workers, their git processes and the database have used so far.
+
+    Args:
+        marks: What the environment of each worker's processes holds.
+        postmaster: The process of the database server; 0 for none.
+    """
+    tick, used = os.sysconf("SC_CLK_TCK"), {"worker": 0.0, "git": 0.0, "database": 0.0}
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (place / "stat").read_text().rpartition(") ")[2].split()
+            own, ended = (sum(map(int, fields[at : at + 2])) / tick for at in (11, 13))
+            if marks & set((place / "environ").read_bytes().split(b"\0")):
+                used["worker"] += own
+                used["git"] += ended
+            elif postmaster in (int(place.name), int(fields[1])):
+                used["database"] += own + (ended if int(place.name) == postmaster else 0)
+    return used
+
+
+def measure(root, database, workers, workspaces, runs, postmaster=0):
+    """Return the runs per second, the median of each part of a run, in milliseconds, and the processor time of a run."""
     fleet = Fleet(root, database, f"t{uuid.uuid4().hex[:12]}") if database else Fleet(root)
     try:
         for number in range(workspaces):
@@ -29,20 +51,31 @@ def measure(root, database, workers, workspaces, runs):
             with ws, places.opened(fleet.place) as queue:
                 for run in range(runs):
                     submit(ws, fleet.place, queue, f"Do this for the {run}th time.")
+        marks = {f"FLEET_HOLD={fleet.worker(f'worker-{number}').hold}".encode() for number in range(workers)}
+        before = processor(marks, postmaster)
         began = time.monotonic()
-        for number in range(workers):
-            fleet.worker(f"worker-{number}").start()
+        for one in fleet.workers:
+            one.start()
         found = wait_for(fleet.all_ended, 3600)
         took = time.monotonic() - began
+        after = processor(marks, postmaster)
         assert found.statuses == {"COMPLETED": min(500, workspaces * runs)}, found.statuses
         for number in range(workspaces):
             assert list(fleet.runs(f"w{number}").values()) == [(1, "COMPLETED")] * runs
         row = {"workers": workers, "runs": workspaces * runs, "seconds": round(took, 1)}
         row["runs_per_second"] = round(workspaces * runs / took, 2)
+        row["processor_ms"] = {
+            name: round(1000 * (spent - before[name]) / (workspaces * runs)) for name, spent in after.items()
+        }
         for copy in ("cold", "warm"):
             for part in ("fetch", "run", "push"):
                 times = [one.seconds[part] for one in found.runs if one.copy == copy]
                 row[f"{copy}_{part}_ms"] = round(1000 * statistics.median(times)) if times else None
+        totals = [sum(one.seconds.values()) for one in found.runs if one.copy == "warm"]
+        row |= {
+            f"warm_{name}_ms": round(1000 * of(totals))
+            for name, of in (("whole", statistics.median), ("least", min))
+        }
         return row
     finally:
         for one in fleet.workers:
@@ -77,8 +110,13 @@ def main():
         try:
             url = server.url if server else ""
             print(json.dumps({"queue": "Postgres" if server else "SQLite", "queue_ms": waited(made(root, "wait"), url, 9)}))  # fmt: skip
+            postmaster = int((server.data / "postmaster.pid").read_text().split()[0]) if server else 0
+            row = measure(made(root, "alone"), url, 1, 1, 8 * given.runs, postmaster)
+            print(json.dumps({"one run at a time": row}), flush=True)
             for workers in map(int, given.workers.split(",")):
-                row = measure(made(root, f"n{workers}"), url, workers, given.workspaces, given.runs)
+                row = measure(
+                    made(root, f"n{workers}"), url, workers, given.workspaces, given.runs, postmaster
+                )
                 print(json.dumps(row), flush=True)
         finally:
             if server:

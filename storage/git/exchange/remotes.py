@@ -539,8 +539,9 @@ class Remote:
 def _scratch() -> Iterator[Path]:
     """Yield a temporary Git directory for objects that are not to stay here."""
     with tempfile.TemporaryDirectory(prefix="agentx-git-", ignore_cleanup_errors=True) as folder:
-        nofollow.make_directory(Path(folder) / "objects" / "pack", parents=True)
-        yield Path(folder)
+        made = Path(folder).resolve()  # the directory for temporary files may be behind a link
+        (made / "objects" / "pack").mkdir(parents=True)
+        yield made
 
 
 def _check_url(name: str, url: str) -> None:
