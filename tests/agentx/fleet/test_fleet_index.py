@@ -139,7 +139,9 @@ def test_a_purge_leaves_nothing_of_the_text_in_the_published_index(shared, made,
     publish(opened(shared.place, shared.settings), "one", ws.engine)
     kept = b"".join(one.read_bytes() for one in (tmp_path / "published").rglob("*") if one.is_file())
     assert b"zanzibar" not in kept
-    shutil.rmtree(shared.root / "remotes" / "one.git")  # the remote gets the rewritten history, as docs/purge.md says
+    shutil.rmtree(
+        shared.root / "remotes" / "one.git"
+    )  # the remote gets the rewritten history, as docs/purge.md says
     pushed(shared, ws, "one")
     publish(opened(shared.place, shared.settings), "one", ws.engine)
     assert "zanzibar" not in str(found(shared, "zanzibar"))
