@@ -252,5 +252,6 @@ def _search_across(
             except AgentXError as error:
                 failed[name] = one_line(str(error))
             else:
-                indexers[name] = other.engine.indexer
+                if other.root != ws.root:
+                    indexers[name] = other.engine.indexer
         return search_here(indexers, query, k, where, failed=failed, grouped=grouped)
