@@ -6,6 +6,7 @@ cannot pose as a section.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -167,6 +168,28 @@ def memory_line(item: MemoryItem, section: Section, message: str, *, brief: bool
 
     The message that the context is for explains why the item is shown.
     """
+    return _line_of(_Same(item), section, message if item.scope.topic else "", brief)
+
+
+class _Same:
+    """An item as a key: itself, not one that is equal, which takes longer to tell."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: MemoryItem) -> None:
+        self.item = item
+
+    def __hash__(self) -> int:
+        return id(self.item)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.item is self.item
+
+
+@lru_cache(maxsize=1 << 13)
+def _line_of(same: _Same, section: Section, message: str, brief: bool) -> ContextItem:  # noqa: FBT001
+    """Render with a cache: most items are the same at each step of an agent."""
+    item = same.item
     text = (item.short or shorten(item.text)) if brief else item.text
     whose = f" (the mission of {on_one_line(item.agent)})" if item.kind == "north_star" and item.agent else ""
     line = f"- [{item.id}] {on_one_line(text)}{whose}{marks(item)}"

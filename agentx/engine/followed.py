@@ -34,7 +34,7 @@ from agentx.storage.git.repository import GitRepository
 from agentx.storage.log.committed_log import CommittedLog
 from agentx.storage.log.history import LIVE, HistoryDamaged
 from agentx.storage.text import one_line
-from agentx.synthesis.demands.followed import InForce, Merger, named, nearest, stated
+from agentx.synthesis.demands.followed import InForce, Merger, marks_of, named, nearest, stated
 from agentx.synthesis.memory.items import MemoryItem, followed_id
 from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import FOLD_VERSION, State
@@ -67,7 +67,7 @@ RETRY_S = 60.0
 WITHIN_REACH = "It is within reach of this workspace's agents, who could write its rules."
 
 _KNOWN, _TRIED, _REPOSITORY, _LOCK = "known.json", "tried.json", "repository", "lock"
-_VERSION = f"1-{FOLD_VERSION}"
+_VERSION = f"2-{FOLD_VERSION}"
 _WHY_CHARACTERS = 400
 _HOUR_S, _DAY_H = 3600, 48
 _URL = re.compile(r"[^/]+:")
@@ -86,6 +86,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         first: The hash of its first event.
         commit: The commit; ``seq`` and ``hash`` are of its last event.
         items: The rules of its user, without a name before their ids.
+        marks: The marks of each demand among them, by id.
         follows: The sources of the workspaces that it follows, by name.
         read_at: When the commit was last seen to be its latest.
     """
@@ -97,6 +98,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: int
     hash: str
     items: tuple[MemoryItem, ...] = ()
+    marks: dict[str, tuple[str, ...]] = {}
     follows: dict[str, str] = {}
     read_at: str = ""
 
@@ -165,7 +167,13 @@ class Upstreams:
 
     def __init__(self, each: Iterable[Upstream] = ()) -> None:
         self.each = tuple(each)
-        self._merger = Merger(nearest(one.items for one in self.each))
+        marked = {
+            followed_id(one.name, name): marks
+            for one in self.each
+            if one.known is not None
+            for name, marks in one.known.marks.items()
+        }
+        self._merger = Merger(nearest(one.items for one in self.each), marked)
 
     @property
     def records(self) -> tuple[Followed, ...]:
@@ -266,8 +274,9 @@ class Following:
         """Return followed workspaces as they were at recorded commits; those that are gone have no rules."""
         now = {one.name: one for one in self.current().each}
         return Upstreams(
-            Upstream(name=one.name, source="", items=_named(self._known_at(now.get(one.name), one), one.name))
+            Upstream(name=one.name, source="", known=known, items=_named(known, one.name))
             for one in records
+            for known in [self._known_at(now.get(one.name), one)]
         )
 
     def _known_at(self, upstream: Upstream | None, record: Followed) -> Known | None:
@@ -573,6 +582,7 @@ def read_rules(repository: GitRepository, commit: str, before: Known | None = No
         seq=state.seq,
         hash=state.hash,
         items=items,
+        marks=marks_of(items),
         follows=_follows(repository, commit),
         read_at=stamp(timespec="seconds"),
     )

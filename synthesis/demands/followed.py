@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from agentx.synthesis.compiling.compile import compile_checks
-from agentx.synthesis.demands.lifecycle import contrary_demands
+from agentx.synthesis.demands.lifecycle import contrary_demands, marks
 from agentx.synthesis.memory.checks import Check, ContentCheck, PathCheck, ProgramCheck, TextCheck
 from agentx.synthesis.memory.items import (
     CONTRARY,
@@ -116,16 +116,29 @@ def _is_quick(pattern: str) -> bool:
     )
 
 
+def marks_of(items: Iterable[MemoryItem]) -> dict[str, tuple[str, ...]]:
+    """Return the marks of each demand among some rules, by id; a contrary demand shares one of them."""
+    return {
+        item.id: tuple(sorted(marks(item.text, item.detail.modality)))
+        for item in items
+        if isinstance(item.detail, ConstraintDetail)
+    }
+
+
 class Merger:
     """Adds one set of followed rules to states; what was compared once is not compared again.
 
     Args:
         items: The followed rules, nearest workspace first.
+        marked: The marks of each demand among them, as :func:`marks_of` returns them.
     """
 
-    def __init__(self, items: Sequence[MemoryItem]) -> None:
+    def __init__(self, items: Sequence[MemoryItem], marked: Mapping[str, Sequence[str]]) -> None:
         self._items = tuple(items)
-        self._demands = tuple(item for item in items if item.kind == "constraint")
+        self._marked: dict[str, list[MemoryItem]] = {}
+        for item in items:
+            for mark in marked.get(item.id, ()):
+                self._marked.setdefault(mark, []).append(item)
         self._contrary: dict[tuple[str, str, Scope], tuple[MemoryItem, ...]] = {}
 
     def merged(self, state: State) -> InForce:
@@ -151,7 +164,9 @@ class Merger:
         modality = own.detail.modality if isinstance(own.detail, ConstraintDetail) else "must"
         key = (own.text, modality, own.scope)
         if key not in self._contrary:
-            found = contrary_demands(own.text, modality, self._demands)
+            shared = (self._marked.get(mark, ()) for mark in sorted(marks(own.text, modality)))
+            near = {item.id: item for items in shared for item in items}
+            found = contrary_demands(own.text, modality, near.values())
             self._contrary[key] = tuple(one for one in found if own.scope in (one.scope, Scope()))
         return self._contrary[key]
 

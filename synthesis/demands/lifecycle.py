@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from agentx.synthesis.demands.tables.choices import excludes
+from agentx.synthesis.demands.tables import choices
 from agentx.synthesis.language.words import content_words, subject_words
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem
 
@@ -75,13 +75,19 @@ def contrary_demands(text: str, modality: str, items: Iterable[MemoryItem]) -> t
     return tuple(item for item in items if replaces(text, modality, item) or _opposes(text, modality, item))
 
 
+def marks(text: str, modality: str) -> frozenset[str]:
+    """Return marks of a demand; contrary demands share at least one, so that few of many are compared."""
+    wanted, unwanted = _will(text, modality)
+    return wanted | unwanted | core(text) | choices.marks(wanted_part(text, modality))
+
+
 def replaces(text: str, modality: str, item: MemoryItem) -> bool:
     """Return whether a demand wants another alternative or another number than a rule."""
     if not isinstance(item.detail, ConstraintDetail):
         return False
     former = item.detail.modality
     new, old = wanted_part(text, modality), wanted_part(item.text, former)
-    return excludes(new, old, only_numbers="must_not" in {modality, former})
+    return choices.excludes(new, old, only_numbers="must_not" in {modality, former})
 
 
 @lru_cache(maxsize=2_048)

@@ -407,8 +407,8 @@ def test_rules_of_several_workspaces_hold_and_the_same_rule_is_shown_once(upstre
 
 
 def test_a_rejection_that_was_followed_denies_what_suggests_it_again(upstream, follower):
-    upstream("rules", "No, we will not use Redis, it is too much to operate.")
+    upstream("rules", "Redis for sessions is off the table, ops won't run another stateful thing.")
     ws = follower(rules="../rules")
     [item] = ws.memory()
     assert item.kind == "rejection"
-    assert ws.gates.before_answer("I suggest that we use Redis.")[0].item_id == item.id
+    assert ws.gates.before_answer("I suggest Redis for sessions.")[0].item_id == item.id

@@ -99,6 +99,17 @@ def excludes(new: str, old: str, *, only_numbers: bool = False) -> bool:
     return False
 
 
+def marks(text: str) -> frozenset[str]:
+    """Return what a demand chooses among and limits; a demand that excludes another shares one of them.
+
+    >>> sorted(marks("US English everywhere")) == sorted(marks("use British spelling in the docs"))
+    True
+    """
+    return frozenset(
+        (*(f"choice {one}" for one in _chosen(text)), *(f"limit {one}" for one in _limits(text)))
+    )
+
+
 @lru_cache(maxsize=1)
 def _groups() -> tuple[_Group, ...]:
     found = []
