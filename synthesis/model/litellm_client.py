@@ -434,7 +434,7 @@ def _retry_after(error: Exception) -> float:
 
     A server that asks for more than :data:`LONGEST_PAUSE_S` is asked again after that.
     """
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    headers = getattr(error, "litellm_response_headers", None) or {}
     said = str(headers.get("retry-after", ""))
     seconds = 0.0
     with suppress(ValueError, OverflowError):
