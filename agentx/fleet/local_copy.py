@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.fleet.submission import Submission
+from agentx.fleet.telemetry import Parts
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
@@ -109,8 +110,8 @@ class Home:
         return found
 
 
-def bring(
-    home: Home, copy: Path, url: str, submission: Submission, settings: Settings
+def bring(  # noqa: PLR0913 - what, where from, where to, and how
+    home: Home, copy: Path, url: str, submission: Submission, settings: Settings, parts: Parts
 ) -> tuple[Workspace, str]:
     """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
 
@@ -120,6 +121,7 @@ def bring(
         url: The workspace's remote.
         submission: The submission, for the report of what is set aside.
         settings: Settings, with the submission's records.
+        parts: Takes the time of its parts.
 
     Returns:
         The open workspace; and ``warm`` or ``cold``.
@@ -130,8 +132,10 @@ def bring(
     if nofollow.is_directory(copy):
         ws = None
         try:
-            ws = Workspace.open(copy, settings=settings)
-            ws.pull("origin")
+            with parts.timed("open"):
+                ws = Workspace.open(copy, settings=settings)
+            with parts.timed("fetch"):
+                ws.pull("origin")
         except RemoteFailed:
             if ws is not None:
                 ws.close()
@@ -142,11 +146,14 @@ def bring(
             about = Stranded(
                 workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
             )
-            home.set_aside(copy, about)
+            with parts.timed("set_aside"):
+                home.set_aside(copy, about)
         else:
             return ws, "warm"
-    Remote.clone(url, copy, settings.environ)
-    return Workspace.open(copy, settings=settings), "cold"
+    with parts.timed("fetch"):
+        Remote.clone(url, copy, settings.environ)
+    with parts.timed("open"):
+        return Workspace.open(copy, settings=settings), "cold"
 
 
 def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple[str, str, bool]]:

@@ -4,6 +4,7 @@ It shows signs of life to the database. A worker without one for a lease loses i
 if it still lives and only was cut off or frozen, its events cannot enter a history that has moved on.
 """
 
+import functools
 import socket
 import threading
 import uuid
@@ -17,6 +18,7 @@ from agentx.fleet.carrying_out import Result, in_process, sweep_in_process
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.submission import Submission
+from agentx.fleet.telemetry import Attempt, FleetTelemetry, reported
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue
@@ -67,6 +69,7 @@ class Worker:
         self.name = self._named()
         self._stop, self._left = threading.Event(), threading.Event()
         self._pool = RunPool(settings, ["agentx.fleet.carrying_out"])
+        self._telemetry = FleetTelemetry(None, place.tenant, self.name)
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -86,7 +89,11 @@ class Worker:
         """
         lock = FileLock(self._home.root / "worker.lock", timeout_s=0)
         try:
-            with lock.hold():
+            with (
+                lock.hold(),
+                reported(self._settings, self._place, self.name, self._on_fault) as self._telemetry,
+            ):
+                self._telemetry.watch(self._queue, self._pool, self._place.lease_s)
                 self._work(once=once)
         except WorkspaceBusy as error:
             if lock.held:
@@ -123,27 +130,40 @@ class Worker:
         Raises:
             KeyboardInterrupt: The worker ends; the submission stays in the queue.
         """
+        submission, why = self._read(payload)
+        with self._telemetry.attempt(submission) as attempt:
+            if submission is None or why:
+                result = Result(status="REFUSED", reason=why)
+            else:
+                result = self._result_of(submission, attempt)
+                self._on_result(submission, result)
+            attempt.took(result)
+        return msgspec.json.encode(result).decode()
+
+    def _read(self, payload: str) -> tuple[Submission | None, str]:
+        """Return a submission, if it can be read; and why it is refused."""
         try:
             submission = msgspec.json.decode(payload, type=Submission)
-            url = self._place.remote_of(submission.workspace)
+            self._place.remote_of(submission.workspace)
         except (msgspec.MsgspecError, UsageError) as error:
-            return _json(Result(status="REFUSED", reason=str(error)))
-        if submission.tenant != self._place.tenant:
-            return _json(Result(status="REFUSED", reason=f"it is for the tenant {submission.tenant!r}"))
-        lost = 0
+            return None, str(error)
+        other = submission.tenant != self._place.tenant
+        return submission, f"it is for the tenant {submission.tenant!r}" if other else ""
+
+    def _result_of(self, submission: Submission, attempt: Attempt) -> Result:
+        """Have a process carry out a submission, again if it dies."""
+        lost, url = 0, self._place.remote_of(submission.workspace)
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            found = list(self._pool.call(in_process, self._home.root, url, submission, self._settings))
-            result: Result | None = found[-1] if found else None
+            carry_out = functools.partial(in_process, report=attempt.reports)
+            said = self._pool.call(carry_out, self._home.root, url, submission, self._settings)
+            result: Result | None = attempt.last(said)
             if result is not None and result.status != "AGAIN":
-                break
+                return result
             lost += result is None
             if lost >= _LOST:
-                result = Result(status="FAILED", reason="the process of the run died without a result")
-                break
-        self._on_result(submission, result)
-        return _json(result)
+                return Result(status="FAILED", reason="the process of the run died without a result")
 
     # --- beside the work ------------------------------------------------------------------------------------
 
@@ -154,7 +174,7 @@ class Worker:
             try:
                 if self._queue.beat(self.name, self._place.slots, len(self._pool.busy())):
                     self._stop.set()
-                self._queue.take_over(self._place.lease_s)
+                self._telemetry.took_over(self._queue.take_over(self._place.lease_s))
                 fault = ""
             except QueueFailed as error:
                 if str(error) != fault:
@@ -208,7 +228,3 @@ class Worker:
         name = f"{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}"
         write_file(path, name.encode(), 0o600)
         return name
-
-
-def _json(result: Result) -> str:
-    return msgspec.json.encode(result).decode()

@@ -18,6 +18,7 @@ from agentx.fleet.carrying_out import Result
 from agentx.fleet.overview import Overview, Run, overview
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
+from agentx.fleet.telemetry import submitting
 from agentx.fleet.worker import Worker
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, encodable, plain
@@ -95,7 +96,7 @@ def submit(
     """Queue a run of this workspace, signed by you; the workspace is pushed to its remote first."""
     with opened(terminal, look=True) as ws:
         place = places.load(terminal.settings, tenant)
-        with places.opened(place) as queue:
+        with places.opened(place) as queue, submitting(terminal.settings, place, terminal.note) as span:
             made = submit_run(
                 ws,
                 place,
@@ -106,6 +107,7 @@ def submit(
                 priority=priority,
                 days=days,
                 submission=submission,
+                traceparent=span,
             )
     document = {"submission": made.id, "workspace": made.workspace, "tenant": made.tenant}
     terminal.result(
