@@ -110,7 +110,7 @@ class Home:
         return found
 
 
-def bring(  # noqa: PLR0913 - what, where from, where to, and how
+def bring(
     home: Home, copy: Path, url: str, submission: Submission, settings: Settings, parts: Parts
 ) -> tuple[Workspace, str]:
     """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.

@@ -85,7 +85,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
         priority: Lower numbers run first within the workspace; from 1.
         days: How long the signed records are valid.
         submission: Id; a second submission with the same id is not run again. A new one by default.
-        traceparent: Span of the caller, in W3C's notation, that the worker's are parts of; it is signed with the rest.
+        traceparent: Span of the caller, in W3C's notation, that the worker's are parts of; it is signed, too.
 
     Raises:
         UsageError: The message is empty, or the name or the id cannot be used.

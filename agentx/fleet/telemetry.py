@@ -1,10 +1,10 @@
 """What a fleet reports to OpenTelemetry: one trace for each submission, and the metrics of the fleet.
 
-The process of a run says when each part begins and ends, over the pipe to its worker, and the worker makes the
-spans. So whatever ended is known to the worker when the process of a run is killed, and what was at work ends
-there, as failed. Metrics have no name of a workspace, a submission or a tool: each value of an attribute is a
-time series of its own for as long as the receiver keeps it. No text of a message, an answer, an argument or
-an error is in an attribute, since any of these may hold a secret.
+The process of a run says when each part begins and ends, over the pipe to its worker, and the worker makes
+the spans. So whatever ended is known to the worker when the process of a run is killed, and what was at work
+ends there, as failed. Metrics have no name of a workspace, a submission or a tool: each value of an attribute
+is a time series of its own for as long as the receiver keeps it. No text of a message, an answer, an argument
+or an error is in an attribute, since any of these may hold a secret.
 """
 
 import contextlib
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentx.agents.run_types import Observer
+from agentx.fleet.place import Place
+from agentx.fleet.submission import Submission
 from agentx.scheduling.run_pool import RunPool, tell
 from agentx.scheduling.shared_queue import QueueFailed, SharedQueue
 from agentx.settings import Settings
@@ -32,9 +34,6 @@ from agentx.synthesis.model.port import (
 from agentx.telemetry import Attributes, Metric, Reading, Reporter, Tell, now_ns, reporting
 
 if TYPE_CHECKING:
-    from agentx.fleet.carrying_out import Result
-    from agentx.fleet.place import Place
-    from agentx.fleet.submission import Submission
     from agentx.tools.toolset import ToolResult
 
 SCOPE = "agentx.fleet"
@@ -368,7 +367,7 @@ class FleetTelemetry:
             self._reporter.observe(metric, _or_nothing(read))
 
     @contextlib.contextmanager
-    def attempt(self, submission: "Submission | None") -> Iterator["Attempt"]:
+    def attempt(self, submission: Submission | None) -> Iterator["Attempt"]:
         """Report what is done for a submission in the body; ``None`` for one that cannot be read."""
         made = Attempt(self._reporter, self._tenant, self._worker, submission)
         try:
@@ -396,7 +395,7 @@ class Attempt:
     """
 
     def __init__(
-        self, reporter: Reporter | None, tenant: str, worker: str, submission: "Submission | None"
+        self, reporter: Reporter | None, tenant: str, worker: str, submission: Submission | None
     ) -> None:
         self.reports, self.status = reporter is not None, ""
         self._reporter, self._own = reporter, {TENANT: tenant}
@@ -435,13 +434,13 @@ class Attempt:
         self._abandon()
         return found
 
-    def took(self, result: "Result") -> None:
-        """Take the result."""
-        self.status = result.status
+    def took(self, status: str, *, run: str, copy: str, already: bool) -> None:
+        """Take how it ended, as a :class:`~agentx.fleet.carrying_out.Result` says."""
+        self.status = status
         if self._reporter is not None:
-            about = {"agentx.fleet.copy": result.copy, "agentx.fleet.run": result.run}
+            about = {"agentx.fleet.copy": copy, "agentx.fleet.run": run}
             self._whole.set_attributes({name: value for name, value in about.items() if value})
-            self._whole.set_attribute("agentx.fleet.already", result.already)
+            self._whole.set_attribute("agentx.fleet.already", already)
 
     def end(self, error: str) -> None:
         """End it."""
@@ -495,14 +494,14 @@ class Attempt:
 
 
 @contextlib.contextmanager
-def reported(settings: Settings, place: "Place", worker: str, told: Tell) -> Iterator[FleetTelemetry]:
+def reported(settings: Settings, place: Place, worker: str, told: Tell) -> Iterator[FleetTelemetry]:
     """Report what a worker does in the body, if a receiver is set."""
     with reporting(settings, SCOPE, instance=worker, told=told) as reporter:
         yield FleetTelemetry(reporter, place.tenant, worker)
 
 
 @contextlib.contextmanager
-def submitting(settings: Settings, place: "Place", told: Tell) -> Iterator[str]:
+def submitting(settings: Settings, place: Place, told: Tell) -> Iterator[str]:
     """Report the body as a submission, if a receiver is set; yield its ``traceparent``, empty without one.
 
     It is a part of the trace that ``TRACEPARENT`` names, of a build for example.

@@ -137,7 +137,7 @@ class Worker:
             else:
                 result = self._result_of(submission, attempt)
                 self._on_result(submission, result)
-            attempt.took(result)
+            attempt.took(result.status, run=result.run, copy=result.copy, already=result.already)
         return msgspec.json.encode(result).decode()
 
     def _read(self, payload: str) -> tuple[Submission | None, str]:
