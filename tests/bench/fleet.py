@@ -40,7 +40,7 @@ def measure(root, database, workers, workspaces, runs):
         row = {"workers": workers, "runs": workspaces * runs, "seconds": round(took, 1)}
         row["runs_per_second"] = round(workspaces * runs / took, 2)
         for copy in ("cold", "warm"):
-            for part in ("fetch", "run", "push"):
+            for part in ("fetch", "open", "run", "push"):
                 times = [one.seconds[part] for one in found.runs if one.copy == copy]
                 row[f"{copy}_{part}_ms"] = round(1000 * statistics.median(times)) if times else None
         return row
