@@ -97,9 +97,9 @@ DAEMON = Extra(
 )
 TELEMETRY = Extra(
     "telemetry",
-    ("opentelemetry-sdk",),
-    "Spans and metrics of a cognitive agent",
-    "its logs have the same figures",
+    ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
+    "OpenTelemetry's spans and metrics",
+    "logs of cognitive agents, `agentx fleet status` and the inspector have the same figures",
 )
 LANGGRAPH = Extra(
     "langgraph",

@@ -43,7 +43,7 @@ HOMES = {
     "onnx": "synthesis/embedding/",
     "onnxruntime": "synthesis/embedding/",
     "ormsgpack": "agentx/orchestrators/langgraph",
-    "opentelemetry": "agentx/cognition/telemetry.py",
+    "opentelemetry": "agentx/telemetry.py",
     "proselint": "agentx/quality/",
     "pyarrow": "storage/index/lance",
     "pydantic_ai": "agentx/orchestrators/pydantic_ai.py",

@@ -1,18 +1,44 @@
 """OpenTelemetry spans and metrics of interactions; without OpenTelemetry installed, nothing happens.
 
-Only its API is used. The destination is set by the program that configures its SDK, or by
-``opentelemetry-instrument`` and the ``OTEL_`` variables.
+The destination is set by the program that configures its SDK, or by ``opentelemetry-instrument`` and the
+``OTEL_`` variables.
 """
 
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from agentx.storage.extras import TELEMETRY, ExtraMissing, needs
 from agentx.synthesis.cognition.metrics import Metrics
+from agentx.telemetry import Metric, Reporter, host_reporter
 
 NAME = "agentx.cognition"
 
 _NS_PER_MS = 1_000_000
+_KIND, _MODULE, _TYPE = "agentx.cognition.input_type", "agentx.cognition.module", "gen_ai.token.type"
+
+_INTERACTIONS, _ACTIVATIONS, _FAULTS = (
+    Metric(name=f"{NAME}.{name}", kind="counter", unit="1", about=about, attributes=(_KIND,))
+    for name, about in (
+        ("interactions", "Interactions, by type of input."),
+        ("activations", "Runs of the activator."),
+        ("faults", "Faults of modules."),
+    )
+)
+_LATENCY = Metric(
+    name=f"{NAME}.latency",
+    kind="histogram",
+    unit="ms",
+    about="Time of each module, and the total.",
+    attributes=(_MODULE,),
+    bounds=(5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000),
+)
+_USED = Metric(
+    name="gen_ai.client.token.usage",
+    kind="histogram",
+    unit="{token}",
+    about="Tokens of each module, input and output.",
+    attributes=(_MODULE, _TYPE),
+    bounds=(1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144),
+)
 
 
 class _ChildSpan(NamedTuple):
@@ -29,38 +55,31 @@ def emit(metrics: Metrics, *, session: str, interaction: int, ended: str) -> boo
     Returns:
         Whether OpenTelemetry is installed.
     """
-    try:
-        with needs(TELEMETRY):
-            import opentelemetry.sdk  # noqa: F401, PLC0415 - the API alone, which mcp brings, reports nothing
-            from opentelemetry import metrics as meters  # noqa: PLC0415 - an extra
-            from opentelemetry import trace  # noqa: PLC0415
-    except ExtraMissing:
+    reporter = host_reporter(NAME)
+    if reporter is None:
         return False
     end = int(datetime.fromisoformat(ended).timestamp() * 1e9)
     start = end - int(metrics.total_latency_ms * _NS_PER_MS)
-    tracer = trace.get_tracer(NAME)
     attributes: dict[str, Any] = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.conversation.id": session,
         "agentx.cognition.interaction": interaction,
-        "agentx.cognition.input_type": metrics.input_type,
+        _KIND: metrics.input_type,
         "agentx.cognition.activations": metrics.activator_trigger_count,
         "agentx.cognition.memories_stored": len(metrics.new_memories_stored),
         "agentx.cognition.memories_evicted": len(metrics.evicted_memory_ids),
         "agentx.cognition.cost_usd": metrics.cost_usd,
     }
-    whole = tracer.start_span("cognition.interaction", start_time=start, attributes=attributes)
+    whole = reporter.begin("cognition.interaction", at_ns=start, attributes=attributes)
     for fault in metrics.faults:
         whole.add_event("fault", {"agentx.cognition.fault": fault}, timestamp=end)
-    inside, at = trace.set_span_in_context(whole), start
+    at = start
     for part in _parts(metrics):
-        span = tracer.start_span(
-            f"cognition.{part.name}", context=inside, start_time=at, attributes=part.attributes
-        )
+        span = reporter.begin(f"cognition.{part.name}", parent=whole, at_ns=at, attributes=part.attributes)
         at = min(at + int(part.ms * _NS_PER_MS), end)
-        span.end(end_time=at)
-    whole.end(end_time=end)
-    _measure(meters.get_meter(NAME), metrics)
+        reporter.end(span, at_ns=at)
+    reporter.end(whole, at_ns=end)
+    _measure(reporter, metrics)
     return True
 
 
@@ -89,18 +108,15 @@ def _tokens(metrics: Metrics, module: str) -> dict[str, Any]:
     }
 
 
-def _measure(meter: Any, metrics: Metrics) -> None:
-    kind = {"agentx.cognition.input_type": metrics.input_type}
-    meter.create_counter("agentx.cognition.interactions").add(1, kind)
-    meter.create_counter("agentx.cognition.activations").add(metrics.activator_trigger_count, kind)
-    meter.create_counter("agentx.cognition.faults").add(len(metrics.faults), kind)
-    latency = meter.create_histogram("agentx.cognition.latency", unit="ms")
-    latency.record(metrics.total_latency_ms, {"agentx.cognition.module": "total"})
-    used = meter.create_histogram("gen_ai.client.token.usage", unit="{token}")
+def _measure(reporter: Reporter, metrics: Metrics) -> None:
+    kind = {_KIND: metrics.input_type}
+    reporter.add(_INTERACTIONS, 1, kind)
+    reporter.add(_ACTIVATIONS, metrics.activator_trigger_count, kind)
+    reporter.add(_FAULTS, len(metrics.faults), kind)
+    reporter.add(_LATENCY, metrics.total_latency_ms, {_MODULE: "total"})
     for part in _parts(metrics):
-        module = {"agentx.cognition.module": part.name}
-        latency.record(part.ms, module)
+        module = {_MODULE: part.name}
+        reporter.add(_LATENCY, part.ms, module)
         for sort in ("input", "output"):
-            tokens = part.attributes[f"gen_ai.usage.{sort}_tokens"]
-            if tokens:
-                used.record(tokens, module | {"gen_ai.token.type": sort})
+            if tokens := part.attributes[f"gen_ai.usage.{sort}_tokens"]:
+                reporter.add(_USED, tokens, module | {_TYPE: sort})

@@ -19,6 +19,7 @@ from agentx.engine import models
 from agentx.fleet import remote_cache
 from agentx.fleet.local_copy import STRANDED, Home, bring, deliver, disk_is_full, remote_of
 from agentx.fleet.submission import Submission
+from agentx.fleet.telemetry import Parts, ReportedModel, ReportedTools, provider_and_model
 from agentx.scheduling.call_limits import AskingGate
 from agentx.scheduling.resume_check import MOST_TRIES
 from agentx.scheduling.run_pool import ask
@@ -54,7 +55,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         commit: The commit that the remote has now.
         already: Whether the history had it, so that nothing was run.
         copy: ``warm`` or ``cold``: whether this worker had a copy.
-        seconds: Time of each part: ``fetch``, ``run``, ``push``.
+        seconds: Time of each part: ``fetch``, ``open``, ``run``, ``push``; ``wait``: pauses for a remote that
+            cannot be reached; ``set_aside``.
+        model: The model that was asked; empty for none.
+        prompt_tokens: Tokens of its prompts.
+        completion_tokens: Tokens of its answers.
+        cost_usd: What they cost, as far as prices are known.
     """
 
     status: str
@@ -64,13 +70,19 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     already: bool = False
     copy: str = ""
     seconds: dict[str, float] = {}
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
 
 
-def in_process(root: Path, url: str, submission: Submission, settings: Settings) -> Iterator[Result]:
+def in_process(
+    root: Path, url: str, submission: Submission, settings: Settings, *, report: bool = False
+) -> Iterator[Result]:
     """Carry out a submission and yield the result; SIGTERM interrupts it, and its events are pushed."""
     use_gate(AskingGate(ask))
     try:
-        yield carry_out(Home(root), url, submission, settings)
+        yield carry_out(Home(root), url, submission, settings, Parts(report=report))
     except KeyboardInterrupt:
         yield Result(status="AGAIN", reason="the worker ends")
     except (AgentXError, OSError) as error:
@@ -90,7 +102,7 @@ def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str,
         with contextlib.suppress(AgentXError, OSError), home.alone(submission.workspace, wait_s=0) as copy:
             ahead = False
             if copy.exists():
-                with bring(home, copy, url, submission, settings)[0] as ws:
+                with bring(home, copy, url, submission, settings, Parts(report=False))[0] as ws:
                     ahead = ws.engine.settle()[0] != ws.engine.git.repo.resolve("refs/remotes/origin/main")
             if not ahead:
                 home.finished(submission.workspace)
@@ -117,7 +129,7 @@ def offer_in_process(root: Path, settings: Settings) -> Iterator[str]:
             yield workspace
 
 
-def carry_out(home: Home, url: str, submission: Submission, settings: Settings) -> Result:
+def carry_out(home: Home, url: str, submission: Submission, settings: Settings, parts: Parts) -> Result:
     """Carry out a submission, unless its run is in the remote's history already.
 
     A remote that cannot be reached is waited for.
@@ -127,6 +139,7 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
         url: The workspace's remote.
         submission: The submission; its signature is checked here.
         settings: The worker's settings.
+        parts: Takes the time of its parts.
 
     Raises:
         KeyboardInterrupt: The worker ends.
@@ -136,15 +149,12 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
         records = str(home.keep_records(url, submission))
         own = msgspec.structs.replace(settings, trust_record=records, user=submission.user)
         for _ in range(_ROUNDS):
-            seconds: dict[str, float] = {}
-            with _timed(seconds, "fetch"):
-                ws, fetched, temperature = _reached(lambda: bring(home, copy, url, submission, own))
+            ws, fetched, temperature = _reached(lambda: bring(home, copy, url, submission, own, parts), parts)
             with ws:
-                with _timed(seconds, "run"):
-                    result = _run(ws, submission)
+                with parts.timed("run"):
+                    result = _run(ws, submission, parts)
                 try:
-                    with _timed(seconds, "push"):
-                        commit = _push(ws, remote_of(copy, url, own), fetched)
+                    commit = _push(ws, remote_of(copy, url, own), fetched, parts)
                 except (HistoriesDiverged, RemoteAhead, PushRefused):
                     continue  # another worker was first: the copy is set aside, and its history is looked at
             if result.status == "INTERRUPTED":
@@ -154,11 +164,11 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings) 
                 ws.engine.log.save_snapshot(ws.engine.snapshot())
             if remote_cache.is_due(copy, ws.engine.log.snapshot_seq):
                 home.offer_caches(submission.workspace, url)
-            return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=seconds)
+            return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=parts.seconds)
         return Result(status="AGAIN", reason="other pushes to this workspace came first each time")
 
 
-def _run(ws: Workspace, submission: Submission) -> Result:
+def _run(ws: Workspace, submission: Submission, parts: Parts) -> Result:
     """Run a submission that this workspace's history does not have, or resume its run that was cut off."""
     if why := ws.engine.trust.why_no_run(submission.digest) or ws.restricted:
         return Result(status="REFUSED", reason=one_line(why))
@@ -176,8 +186,10 @@ def _run(ws: Workspace, submission: Submission) -> Result:
             return Result(status="FAILED", run=last.run, reason=f"it was resumed {last.resumed} times")
         due, message = msgspec.structs.replace(due, resumes=last.run), ""
     try:
-        model = models.model(ws.engine)
-        done = run_task(ws, message, model, agent=submission.agent, due=due)
+        model = ReportedModel(models.model(ws.engine), parts)
+        tools = ReportedTools(parts)
+        with parts.agent(submission.agent):
+            done = run_task(ws, message, model, observer=tools, agent=submission.agent, due=due)
     except NothingToDo as error:
         return Result(status="FAILED", reason=one_line(str(error)))
     except AgentXError as error:
@@ -185,7 +197,13 @@ def _run(ws: Workspace, submission: Submission) -> Result:
             raise
         # No model, say: nothing was started.
         return Result(status="REFUSED", reason=one_line(str(error)))
-    return Result(status=done.status, reason=one_line(done.reason), run=done.run)
+    return Result(
+        status=done.status,
+        reason=one_line(done.reason),
+        run=done.run,
+        model="/".join(provider_and_model(model.name)),
+        **msgspec.structs.asdict(done.usage),
+    )
 
 
 def ended(ws: Workspace, submission: str) -> Result | None:
@@ -203,7 +221,7 @@ def ended(ws: Workspace, submission: str) -> Result | None:
     return Result(status=ends[-1].status, reason=one_line(ends[-1].reason), run=started.run, already=True)
 
 
-def _push(ws: Workspace, remote: Remote, fetched: str) -> str:
+def _push(ws: Workspace, remote: Remote, fetched: str, parts: Parts) -> str:
     """Push onto the commit that was fetched, waiting for the remote; return the commit that it has now.
 
     Raises:
@@ -212,12 +230,13 @@ def _push(ws: Workspace, remote: Remote, fetched: str) -> str:
     """
 
     def once() -> str:
-        return push(ws.engine, remote=remote, fetched=fetched).commit
+        with parts.timed("push"):
+            return push(ws.engine, remote=remote, fetched=fetched).commit
 
-    return _reached(once)
+    return _reached(once, parts)
 
 
-def _reached(do: Callable[[], _Done]) -> _Done:
+def _reached(do: Callable[[], _Done], parts: Parts) -> _Done:
     """Do something with the remote, again and again until it can be reached."""
     pause = PAUSE_S
     while True:
@@ -226,14 +245,6 @@ def _reached(do: Callable[[], _Done]) -> _Done:
         except PushRefused:
             raise
         except RemoteFailed:
-            time.sleep(pause)
+            with parts.timed("wait"):
+                time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
-
-
-@contextlib.contextmanager
-def _timed(seconds: dict[str, float], name: str) -> Iterator[None]:
-    began = time.monotonic()
-    try:
-        yield
-    finally:
-        seconds[name] = round(time.monotonic() - began, 4)

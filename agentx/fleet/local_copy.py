@@ -15,6 +15,7 @@ import msgspec
 
 from agentx.fleet import remote_cache
 from agentx.fleet.submission import Submission
+from agentx.fleet.telemetry import Parts
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
@@ -155,7 +156,7 @@ class Home:
 
 
 def bring(
-    home: Home, copy: Path, url: str, submission: Submission, settings: Settings
+    home: Home, copy: Path, url: str, submission: Submission, settings: Settings, parts: Parts
 ) -> tuple[Workspace, str, str]:
     """Open the copy of a workspace at the commit of its remote, or ahead of it by an earlier attempt.
 
@@ -165,6 +166,7 @@ def bring(
         url: The workspace's remote.
         submission: The submission, for the report of what is set aside.
         settings: Settings, with the submission's records.
+        parts: Takes the time of its parts.
 
     Returns:
         The open workspace, the commit of the remote, and ``warm`` or ``cold``.
@@ -175,8 +177,10 @@ def bring(
     if nofollow.is_directory(copy):
         ws = None
         try:
-            ws = Workspace.open(copy, settings=settings)
-            fetched = pull(ws.engine, remote=remote_of(copy, url, settings)).commit
+            with parts.timed("open"):
+                ws = Workspace.open(copy, settings=settings)
+            with parts.timed("fetch"):
+                fetched = pull(ws.engine, remote=remote_of(copy, url, settings)).commit
         except RemoteFailed:
             if ws is not None:
                 ws.close()
@@ -189,12 +193,15 @@ def bring(
             about = Stranded(
                 workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
             )
-            home.set_aside(copy, about)
+            with parts.timed("set_aside"):
+                home.set_aside(copy, about)
         else:
             return ws, fetched, "warm"
-    fetched = Remote.clone(url, copy, _environ(settings))
-    remote_cache.adopt(copy, remote_of(copy, url, settings), settings)
-    return Workspace.open(copy, settings=settings), fetched, "cold"
+    with parts.timed("fetch"):
+        fetched = Remote.clone(url, copy, _environ(settings))
+        remote_cache.adopt(copy, remote_of(copy, url, settings), settings)
+    with parts.timed("open"):
+        return Workspace.open(copy, settings=settings), fetched, "cold"
 
 
 def remote_of(copy: Path, url: str, settings: Settings) -> Remote:

@@ -24,8 +24,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         run: The run in the history; empty for none.
         commit: The commit that was pushed.
         queued_s: Seconds in the queue; 0 if it still waits.
-        seconds: Time of each part on the worker: ``fetch``, ``run``, ``push``.
+        seconds: Time of each part on the worker, as :class:`~agentx.fleet.carrying_out.Result` has them.
         copy: ``warm`` or ``cold``.
+        submitted_ms: When it was submitted, in milliseconds since 1970.
+        started_ms: When the worker took it that had it last; 0 for never.
+        ended_ms: When its result was known; 0 for not yet.
+        model: The model that was asked; empty for none.
+        prompt_tokens: Tokens of its prompts.
+        completion_tokens: Tokens of its answers.
+        cost_usd: What they cost, as far as prices are known.
     """
 
     submission: str
@@ -38,6 +45,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     queued_s: float = 0.0
     seconds: dict[str, float] = {}
     copy: str = ""
+    submitted_ms: int = 0
+    started_ms: int = 0
+    ended_ms: int = 0
+    model: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +120,12 @@ def overview(place: Place, queue: SharedQueue, most: int = 20) -> Overview:
 
 def _run(one: Queued) -> Run:
     waits = {"ENQUEUED": "QUEUED", "DELAYED": "QUEUED", "PENDING": "RUNNING"}
-    result = msgspec.json.decode(one.result, type=Result) if one.result else Result(status="FAILED")
+    result = Result(status="FAILED")
+    if one.result:
+        try:
+            result = msgspec.json.decode(one.result, type=Result)
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            result = Result(status="FAILED", reason="its result in the database cannot be read")
     status = waits.get(one.status, result.status)
     waited = (one.started_ms - one.submitted_ms) / 1000 if one.started_ms else 0.0
     return Run(
@@ -120,4 +139,11 @@ def _run(one: Queued) -> Run:
         queued_s=max(0.0, waited),
         seconds=result.seconds,
         copy=result.copy,
+        submitted_ms=one.submitted_ms,
+        started_ms=one.started_ms,
+        ended_ms=one.ended_ms,
+        model=result.model,
+        prompt_tokens=result.prompt_tokens,
+        completion_tokens=result.completion_tokens,
+        cost_usd=result.cost_usd,
     )

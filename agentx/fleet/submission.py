@@ -5,6 +5,7 @@ itself. So whoever can write the database can start nothing, and can change no w
 """
 
 import re
+import time
 import uuid
 
 import msgspec
@@ -40,6 +41,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         message: The user's message, redacted.
         agent: The agent's role.
         user: Name of the user; empty for plain ``user``.
+        submitted_ms: When, in milliseconds since 1970; 0 if it is not known.
+        traceparent: The span that the worker's are parts of; empty for none.
         records: Signed records, one a line: of trust, and of this submission.
     """
 
@@ -49,6 +52,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     message: str
     agent: str = "main"
     user: str = ""
+    submitted_ms: int = 0
+    traceparent: str = ""
     records: str = ""
 
     @property
@@ -68,6 +73,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     priority: int = PRIORITY,
     days: float = DAYS,
     submission: str = "",
+    traceparent: str = "",
 ) -> Submission:
     """Push a workspace to its remote, and add a run to the queue.
 
@@ -81,6 +87,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
         priority: Lower numbers run first within the workspace; from 1.
         days: How long the signed records are valid.
         submission: Id; a second submission with the same id is not run again. A new one by default.
+        traceparent: Span of the caller, in W3C's notation, that the worker's are parts of; it is signed, too.
 
     Raises:
         UsageError: The message is empty, or the name or the id cannot be used.
@@ -107,6 +114,8 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
         message=clean(message),
         agent=agent,
         user=ws.settings.user,
+        submitted_ms=time.time_ns() // 1_000_000,
+        traceparent=traceparent,
     )
     record, _ = ws.engine.trust.decide()
     trusted = [item for item in in_state(ws.state) if record is not None and item.digest in record.items]

@@ -4,6 +4,7 @@ It shows signs of life to the database. A worker without one for a lease loses i
 if it still lives and only was cut off or frozen, its events cannot enter a history that has moved on.
 """
 
+import functools
 import socket
 import threading
 import time
@@ -19,6 +20,7 @@ from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.published_index import Publisher
 from agentx.fleet.submission import Submission
+from agentx.fleet.telemetry import Attempt, FleetTelemetry, reported
 from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
@@ -85,6 +87,7 @@ class Worker:
         self._slots = slots or Slots(place.slots)
         self._slots.room = self._pool.has_room
         self._publisher = Publisher(place, self._home, self._settings, on_fault)
+        self._telemetry = FleetTelemetry(None, place.tenant, self.name)
 
     def stop(self) -> None:
         """Start nothing more and let current runs finish; a second call interrupts them."""
@@ -104,7 +107,11 @@ class Worker:
         """
         lock = FileLock(self._home.root / "worker.lock", timeout_s=0)
         try:
-            with lock.hold():
+            with (
+                lock.hold(),
+                reported(self._settings, self._place, self.name, self._on_fault) as self._telemetry,
+            ):
+                self._telemetry.watch(self._queue, self._pool, self._place.lease_s)
                 self._work(once=once)
         except WorkspaceBusy as error:
             if lock.held:
@@ -143,35 +150,48 @@ class Worker:
         Raises:
             KeyboardInterrupt: The worker ends; the submission stays in the queue.
         """
+        submission, why = self._read(payload)
+        with self._telemetry.attempt(submission) as attempt:
+            if submission is None or why:
+                result = Result(status="REFUSED", reason=why)
+            else:
+                result = self._result_of(submission, attempt)
+                if result.commit:
+                    self._publisher.note(submission.workspace)
+                self._on_result(submission, result)
+            attempt.took(result.status, run=result.run, copy=result.copy, already=result.already)
+        return msgspec.json.encode(result).decode()
+
+    def _read(self, payload: str) -> tuple[Submission | None, str]:
+        """Return a submission, if it can be read; and why it is refused."""
         try:
             submission = msgspec.json.decode(payload, type=Submission)
-            url = self._place.remote_of(submission.workspace)
+            self._place.remote_of(submission.workspace)
         except (msgspec.MsgspecError, UsageError) as error:
-            return _json(Result(status="REFUSED", reason=str(error)))
-        if submission.tenant != self._place.tenant:
-            return _json(Result(status="REFUSED", reason=f"it is for the tenant {submission.tenant!r}"))
-        lost, told = 0, ""
+            return None, str(error)
+        other = submission.tenant != self._place.tenant
+        return submission, f"it is for the tenant {submission.tenant!r}" if other else ""
+
+    def _result_of(self, submission: Submission, attempt: Attempt) -> Result:
+        """Have a process carry out a submission, again if it dies."""
+        lost, told, url = 0, "", self._place.remote_of(submission.workspace)
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
-            call = in_process, self._home.root, url, submission, self._settings
-            found = list(self._pool.call(*call, answer=self._limits.answer))
-            result: Result | None = found[-1] if found else None
+            carry_out = functools.partial(in_process, report=attempt.reports)
+            given = self._home.root, url, submission, self._settings
+            said = self._pool.call(carry_out, *given, answer=self._limits.answer)
+            result: Result | None = attempt.last(said)
             if result is not None and result.status != "AGAIN":
-                break
+                return result
             lost += result is None
             if lost >= _LOST:
-                result = Result(status="FAILED", reason="the process of the run died without a result")
-                break
+                return Result(status="FAILED", reason="the process of the run died without a result")
             if result is not None and not self._stop.is_set():
                 if result.reason != told:
                     self._on_fault(f"{submission.workspace} is tried again: {result.reason}")
                 told = result.reason
                 self._stop.wait(AGAIN_S)
-        if result.commit:
-            self._publisher.note(submission.workspace)
-        self._on_result(submission, result)
-        return _json(result)
 
     # --- beside the work ------------------------------------------------------------------------------------
 
@@ -182,7 +202,7 @@ class Worker:
             try:
                 if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
                     self._stop.set()
-                self._queue.take_over(self._place.lease_s)
+                self._telemetry.took_over(self._queue.take_over(self._place.lease_s))
                 self._pool.tidy()
                 if time.monotonic() >= pruned_at + PRUNE_S:
                     self._queue.prune(self._place.keep_days * DAY_S)
@@ -242,7 +262,3 @@ class Worker:
         name = f"{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}"
         write_file(path, name.encode(), 0o600)
         return name
-
-
-def _json(result: Result) -> str:
-    return msgspec.json.encode(result).decode()

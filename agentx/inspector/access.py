@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.fleet.place import Place
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 
@@ -61,10 +62,12 @@ class Grant(msgspec.Struct, frozen=True, eq=False):
     Attributes:
         roots: The directories of the workspaces, by the short id that the API uses.
         settings: The settings of the user who asked for the token.
+        fleet: The fleet that it shows; ``None`` for none.
     """
 
     roots: dict[str, Path]
     settings: Settings
+    fleet: Place | None = None
 
     def root(self, name: str) -> Path:
         """Return the directory of a workspace.
@@ -88,11 +91,11 @@ class Grants:
         self._known: OrderedDict[bytes, Grant] = OrderedDict()
         self._lock = threading.Lock()
 
-    def issue(self, roots: Sequence[Path], settings: Settings) -> str:
-        """Return a new token for some workspaces."""
+    def issue(self, roots: Sequence[Path], settings: Settings, fleet: Place | None = None) -> str:
+        """Return a new token for some workspaces, and a fleet."""
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         with self._lock:
-            self._known[_digest(token)] = Grant({short_id(root): root for root in roots}, settings)
+            self._known[_digest(token)] = Grant({short_id(root): root for root in roots}, settings, fleet)
             while len(self._known) > MOST_GRANTS:
                 self._known.popitem(last=False)
         return token

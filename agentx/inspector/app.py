@@ -16,7 +16,7 @@ import msgspec
 from agentx import __version__
 from agentx.core.layout import NotAWorkspace
 from agentx.engine.moment_parser import NoSuchMoment
-from agentx.inspector import acts, contexts, events, files, memory, overview, work
+from agentx.inspector import acts, contexts, events, files, fleet, memory, overview, work
 from agentx.inspector.access import Grant, Grants, InspectorError, require_own_page
 from agentx.inspector.asking import Asked
 from agentx.inspector.streaming import EventStream
@@ -149,6 +149,18 @@ class Inspector:
 
         return _json(await self._desk.run(work))
 
+    async def fleet(self, request: "Request") -> "Response":
+        """Return what the fleet does that the token shows."""
+        grant, asked = await self._grant(request), Asked(request.query_params)
+        place = grant.fleet
+        if place is None:
+            raise InspectorError(404, "This page was not opened for a fleet: use `agentx inspect --fleet`.")
+
+        def work() -> bytes:
+            return msgspec.json.encode(fleet.fleet(place, asked))
+
+        return _json(await self._desk.run(work))
+
     async def act(self, request: "Request") -> "Response":
         """Carry out an act of the user."""
         grant = await self._grant(request)
@@ -222,6 +234,7 @@ def _application(inspector: Inspector) -> App:
                 PREFIX,
                 routes=[
                     Route("/api/workspaces", inspector.workspaces),
+                    Route(f"/api/{fleet.ID}", inspector.fleet),
                     Route("/api/{w}/stream", inspector.stream),
                     Route("/api/{w}/act", inspector.act, methods=["POST"]),
                     *(Route(f"/api/{{w}}/{path}", partial(inspector.read, read)) for path, read in READINGS),

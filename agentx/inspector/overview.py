@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from agentx.inspector import fleet
 from agentx.inspector.access import Grant, short_id
 from agentx.inspector.asking import Asked
 from agentx.policy import approvals
@@ -17,11 +18,14 @@ _ARGUMENT = 2_000
 
 
 def listed(grant: Grant, titles: dict[str, str], version: str) -> dict[str, Any]:
-    """Return the workspaces that a token opens."""
+    """Return the workspaces that a token opens, and its fleet as one more."""
     found = [
         {"id": name, "name": encodable(root.name), "path": shown(root), "title": titles.get(name, "")}
         for name, root in grant.roots.items()
     ]
+    if grant.fleet:
+        name, where = f"Fleet {grant.fleet.tenant}", encodable(grant.fleet.remote)
+        found.append({"id": fleet.ID, "name": name, "path": where, "title": ""})
     return {"workspaces": found, "version": version}
 
 

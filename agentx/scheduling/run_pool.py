@@ -158,6 +158,11 @@ class RunPool:
         for one in ended:
             one.end()
 
+    def memory(self) -> list[int]:
+        """Return the resident memory of each process, in bytes."""
+        with self._lock:
+            return [rss_bytes(one.process.pid) for one in (*self._idle, *self._busy)]
+
     def close(self) -> None:
         """End the processes without a call; the others end after theirs."""
         with self._lock:
@@ -213,6 +218,13 @@ def ask(question: Any) -> Any:
             return None
         _asking.send((_ASKED, question))
         return _asking.recv()
+
+
+def tell(said: Any) -> None:
+    """Say something to the process that called, which yields it; nothing outside of a call."""
+    with _turn:
+        if _asking is not None:
+            _asking.send((_SAID, said))
 
 
 def _serve(pipe: Connection, settings: Settings, most_bytes: int, most_runs: int) -> None:

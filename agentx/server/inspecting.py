@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentx.core import layout
+from agentx.fleet.place import Place
 from agentx.inspector.app import PREFIX, Inspector
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.connection import Service
@@ -75,9 +76,10 @@ class InspectorDesk:
         """Return the values of ``Host`` that lead here."""
         return {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
 
-    def address(self, roots: list[Path], settings: Settings) -> str:
-        """Return the address of the page for some workspaces, with a new token in its fragment."""
-        return f"http://127.0.0.1:{self.port}{PREFIX}/#{self.inspector.grants.issue(roots, settings)}"
+    def address(self, roots: list[Path], settings: Settings, fleet: Place | None = None) -> str:
+        """Return the address of the page for workspaces and a fleet, with a new token in its fragment."""
+        token = self.inspector.grants.issue(roots, settings, fleet)
+        return f"http://127.0.0.1:{self.port}{PREFIX}/#{token}"
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Call a function in a worker thread."""

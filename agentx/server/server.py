@@ -18,6 +18,7 @@ from agentx import __version__
 from agentx.client import place
 from agentx.client.identity import identity
 from agentx.core.long_lived import collect_garbage
+from agentx.fleet.place import Place
 from agentx.mcp.over_http import McpOverHttp
 from agentx.quality.process import is_marked
 from agentx.server.agent_calls import ServedDesk
@@ -117,8 +118,8 @@ class Server:
         call.inspect = self.inspect
         return call
 
-    def inspect(self, roots: list[Path], settings: Settings) -> str:
-        """Return the address of the inspector for some workspaces; called in a worker thread.
+    def inspect(self, roots: list[Path], settings: Settings, fleet: Place | None = None) -> str:
+        """Return the address of the inspector for some workspaces and a fleet; called in a worker thread.
 
         The HTTP listener is started if it is off; then it answers the inspector alone.
         """
@@ -126,7 +127,7 @@ class Server:
             if not self._listener.port:
                 asyncio.run_coroutine_threadsafe(self._listener.listen(0), self._loop).result(_WAIT_S)
             self._inspecting.port = self._listener.port
-        return self._inspecting.address(roots, settings)
+        return self._inspecting.address(roots, settings, fleet)
 
     def own(self, method: str, peer: Peer) -> Any:
         """Answer a method of the server itself."""
@@ -211,12 +212,15 @@ class Server:
             self.workers.shutdown()
             self.pool.close()
 
-    async def run_inspector(self, roots: list[Path], told: Callable[[str], None]) -> None:
+    async def run_inspector(
+        self, roots: list[Path], told: Callable[[str], None], fleet: Place | None = None
+    ) -> None:
         """Serve the inspector for some workspaces, and nothing else, until told to stop or long unused.
 
         Args:
             roots: The directories of the workspaces.
             told: Called with the address.
+            fleet: The fleet that it shows, too.
         """
         loop = self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
@@ -224,7 +228,7 @@ class Server:
             loop.add_signal_handler(number, self.leave)
         http = self._listener = HttpListener(self, loop, _not_here, self._inspecting.inspector)
         try:
-            told(await loop.run_in_executor(self.workers, self.inspect, roots, self._settings))
+            told(await loop.run_in_executor(self.workers, self.inspect, roots, self._settings, fleet))
             while not self._done.is_set() and not self._unused:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._done.wait(), _LOOK_S)
@@ -353,14 +357,16 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
         asyncio.run(Server(settings).run(where))
 
 
-def serve_inspector(settings: Settings, roots: list[Path], told: Callable[[str], None]) -> None:
+def serve_inspector(
+    settings: Settings, roots: list[Path], told: Callable[[str], None], fleet: Place | None = None
+) -> None:
     """Serve the inspector in this process until stopped; see :meth:`Server.run_inspector`.
 
     Raises:
         ServedFromRun: An agent's run started this process.
     """
     refuse_runs(settings)
-    asyncio.run(Server(settings, remote=True).run_inspector(roots, told))
+    asyncio.run(Server(settings, remote=True).run_inspector(roots, told, fleet))
 
 
 def refuse_runs(settings: Settings) -> None:

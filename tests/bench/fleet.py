@@ -68,7 +68,7 @@ def measure(root, database, workers, workspaces, runs, postmaster=0):
             name: round(1000 * (spent - before[name]) / (workspaces * runs)) for name, spent in after.items()
         }
         for copy in ("cold", "warm"):
-            for part in ("fetch", "run", "push"):
+            for part in ("fetch", "open", "run", "push"):
                 times = [one.seconds[part] for one in found.runs if one.copy == copy]
                 row[f"{copy}_{part}_ms"] = round(1000 * statistics.median(times)) if times else None
         totals = [sum(one.seconds.values()) for one in found.runs if one.copy == "warm"]

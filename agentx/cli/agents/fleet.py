@@ -22,6 +22,7 @@ from agentx.fleet.overview import Overview, Run, overview
 from agentx.fleet.published_index import Published
 from agentx.fleet.submission import DAYS, PRIORITY, Submission
 from agentx.fleet.submission import submit as submit_run
+from agentx.fleet.telemetry import submitting
 from agentx.fleet.tenants import TenantWorkers, read_variables, tenant_work
 from agentx.fleet.worker import DAY_S, OnResult, Worker
 from agentx.scheduling.call_limits import Limit, parse
@@ -137,7 +138,7 @@ def submit(
     """Queue a run of this workspace, signed by you; the workspace is pushed to its remote first."""
     with opened(terminal, look=True) as ws:
         place = places.load(terminal.settings, tenant)
-        with places.opened(place) as queue:
+        with places.opened(place) as queue, submitting(terminal.settings, place, terminal.note) as span:
             made = submit_run(
                 ws,
                 place,
@@ -148,6 +149,7 @@ def submit(
                 priority=priority,
                 days=days,
                 submission=submission,
+                traceparent=span,
             )
     document = {"submission": made.id, "workspace": made.workspace, "tenant": made.tenant}
     terminal.result(

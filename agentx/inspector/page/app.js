@@ -6,7 +6,7 @@ import { html, render, useEffect, useRef, useState } from "./lib.js";
 import { Dialog, Empty, ErrorBox, Loaded, Skeleton, Text, Toasts, ViewHead } from "./parts.js";
 import { go, link, useRoute } from "./router.js";
 import { plain, shorten } from "./text.js";
-import { GROUPS, VIEWS } from "./views/index.js";
+import { belongs, firstOf, FLEET, GROUPS, VIEWS } from "./views/index.js";
 
 const THEME = "agentx.inspector.theme";
 const THEMES = ["system", "light", "dark"];
@@ -35,7 +35,7 @@ function useTheme() {
 /** Load a view's module; a view that cannot be loaded says so. */
 function View({ route }) {
   const [loaded, setLoaded] = useState({});
-  const known = VIEWS[route.view];
+  const known = VIEWS[route.view] && belongs(VIEWS[route.view], route.workspace) ? VIEWS[route.view] : null;
   useEffect(() => {
     if (!known) return;
     known.load()
@@ -52,10 +52,10 @@ function View({ route }) {
 
 function Menu({ route, workspaces, theme, setTheme, onHelp, onChosen }) {
   const current = VIEWS[route.view]?.under ?? route.view;
-  const views = Object.entries(VIEWS).filter(([, view]) => view.nav);
+  const views = Object.entries(VIEWS).filter(([, view]) => view.nav && belongs(view, route.workspace));
   return html`<nav class="menu" aria-label="Views">
     ${workspaces.length > 1 && html`<label class="field"><span>Workspace</span>
-      <select value=${route.workspace} onChange=${(event) => go(link(event.currentTarget.value))}>
+      <select value=${route.workspace} onChange=${(event) => go(link(event.currentTarget.value, firstOf(event.currentTarget.value)))}>
         ${workspaces.map((one) => html`<option key=${one.id} value=${one.id} selected=${one.id === route.workspace}>${plain(shorten(one.title || one.name, 60))}</option>`)}
       </select></label>`}
     ${GROUPS.map((group) => {
@@ -121,7 +121,8 @@ function Shell({ workspaces }) {
   useEffect(() => setOpen(false), [route.view, route.arg]);
   useEffect(() => {
     if (workspaces.length && (!route.workspace || (known && !route.view))) {
-      go(link(known?.id ?? workspaces[0].id), { replace: true });
+      const id = known?.id ?? workspaces[0].id;
+      go(link(id, firstOf(id)), { replace: true });
     }
   }, [route.workspace, route.view]);
   return html`<div class=${`shell ${open ? "menu-open" : ""}`}>
@@ -135,7 +136,7 @@ function Shell({ workspaces }) {
       <${Menu} ...${{ route, workspaces, theme, setTheme }} onHelp=${() => setHelp(true)} onChosen=${() => setOpen(false)} />
     </header>
     <main id="main">
-      ${known ? html`<${Waiting} key=${known.id} workspace=${known.id}><${View} route=${route} /><//>`
+      ${known?.id === FLEET ? html`<${View} route=${route} />` : known ? html`<${Waiting} key=${known.id} workspace=${known.id}><${View} route=${route} /><//>`
         : workspaces.length === 0 ? html`<${Empty} title="No workspace is open here.">Run <code>${REOPEN} DIR</code> with the directory of a workspace.<//>`
         : route.workspace ? html`<${Empty} title="This workspace is not open here.">Run <code>${REOPEN} DIR</code> with its directory, or choose another in the menu.<//>` : html`<${Skeleton} />`}
     </main>

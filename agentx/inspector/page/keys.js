@@ -1,7 +1,7 @@
 // Keyboard: single letters where no field is focused. They can be switched off (WCAG 2.1.4).
 import { useEffect } from "./lib.js";
 import { go, link, readRoute } from "./router.js";
-import { VIEWS } from "./views/index.js";
+import { belongs, VIEWS } from "./views/index.js";
 
 const OFF = "agentx.inspector.keys-off";
 
@@ -71,7 +71,7 @@ export function useKeys(onHelp) {
       const following = event.timeStamp - after < 1500;
       after = -Infinity;
       if (following) {
-        const found = Object.entries(VIEWS).find(([, view]) => view.key === event.key);
+        const found = Object.entries(VIEWS).find(([, view]) => view.key === event.key && belongs(view, readRoute().workspace));
         if (found) go(link(readRoute().workspace, found[0]));
         else return;
       } else if (event.key === "g") after = event.timeStamp;

@@ -62,7 +62,8 @@ answer = scripted.ScriptedModel.stream
 def stream(self, *arguments, **options):
     hold = os.environ["FLEET_HOLD"]
     if os.path.exists(hold + "/model"):
-        open(hold + "/at-model", "w").close()
+        with open(hold + "/at-model", "w") as at:
+            at.write(str(os.getpid()))
         while os.path.exists(hold + "/model"):
             time.sleep(0.02)
     yield from answer(self, *arguments, **options)

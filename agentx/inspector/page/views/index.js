@@ -15,7 +15,17 @@ export const VIEWS = {
   cognition: { title: "Cognition", nav: "Cognition", group: "Agents", key: "o", load: () => import("./cognition.js") },
   files: { title: "Files", nav: "Files", group: "Work", key: "f", load: () => import("./files.js") },
   file: { title: "File", under: "files", load: () => import("./file.js") },
+  fleet: { title: "Fleet", nav: "Overview", group: "Fleet", key: "e", load: () => import("./fleet.js") },
 };
 
 /** Groups of the menu, in order. */
-export const GROUPS = ["Work", "Memory", "Agents"];
+export const GROUPS = ["Fleet", "Work", "Memory", "Agents"];
+
+/** The id of a fleet among the workspaces of the page; all views but one are of workspaces. */
+export const FLEET = "fleet";
+
+/** Whether a view is one of a workspace, or of the fleet. */
+export const belongs = (view, workspace) => (view.group === "Fleet") === (workspace === FLEET);
+
+/** The name of the view that a workspace opens with. */
+export const firstOf = (workspace) => (workspace === FLEET ? "fleet" : "timeline");
