@@ -14,6 +14,7 @@ from agentx.server.mounts import RemoteMount
 from agentx.server.server import refuse_runs, serve_inspector
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
+from agentx.trust.fleet_remotes import DEFAULT_TENANT
 
 _SCREENS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 """Variables that say where a browser can appear; otherwise one for terminals would be found."""
@@ -35,7 +36,7 @@ def inspect(
     ] = False,
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="The tenant whose fleet it is.")
-    ] = places.DEFAULT_TENANT,
+    ] = DEFAULT_TENANT,
     no_open: Annotated[
         bool, typer.Option("--no-open", help="Only print the address; open no browser.")
     ] = False,
