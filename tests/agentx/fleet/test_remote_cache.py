@@ -299,7 +299,7 @@ def test_a_credential_helper_gets_the_worker_s_token_for_clones_and_fetches(offe
         if copy.name == "task":
             Remote.clone(offered, copy)
         with pytest.raises(RemoteFailed, match="asks for credentials"):
-            bring(home, copy, url, submission, settings)
+            bring(home, copy, url, submission, settings, Parts(report=False))
         assert "Basic cGF0OnNlY3JldA==" in locked.given
         locked.given.clear()
 
@@ -312,7 +312,7 @@ def test_a_copy_that_names_another_remote_is_pushed_to_the_fleet_s(offered, tmp_
     copy = home.copies / "task"
     Remote.clone(offered, copy)
     subprocess.run(["git", "-C", copy, "remote", "set-url", "origin", "/nowhere"], check=True)
-    ws, fetched, temperature = bring(home, copy, offered, submission, first)
+    ws, fetched, temperature = bring(home, copy, offered, submission, first, Parts(report=False))
     with ws:
         ws.say("More.")
         done = push(ws.engine, remote=remote_of(copy, offered, first), fetched=fetched)
