@@ -29,8 +29,9 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import EventsPurged
 from agentx.storage.files import nofollow
 from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.index.lance_table import PublishedByAnother
 from agentx.storage.index.port import Filter
-from agentx.storage.index.published import Changes, Mark, PublishedByAnother, PublishedIndex, PublishedIndexes
+from agentx.storage.index.published import Changes, Mark, PublishedIndex, PublishedIndexes
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.embedding.choose import open_embedder
@@ -52,12 +53,9 @@ END_S = 10.0
 
 _PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
 """Pauses after a failure; each is twice the one before, up to the longest."""
-_OF_STORE = {
-    "timeout": "20s",
-    "connect_timeout": "5s",
-    "client_max_retries": "3",
-    "client_retry_timeout": "30",
-}
+_OF_STORE = {"timeout": "8s", "connect_timeout": "4s"}
+"""LanceDB tries a request twelve times: a store that takes requests and never answers is given up after 100
+seconds."""
 
 
 class Published(Searched, frozen=True, kw_only=True):
