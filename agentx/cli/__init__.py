@@ -1,4 +1,4 @@
 """The command line. Only this package prints.
 
-May import: agentx, client, recording, search, settings, storage, trust, workspace.
+May import: agentx, client, recording, search, settings, storage, synthesis, trust, workspace.
 """

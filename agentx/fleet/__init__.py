@@ -6,11 +6,12 @@
 - ``carrying_out.py``: one submission: fetch, open, run, push.
 - ``worker.py``: takes submissions from the queue, shows signs of life, takes over those of dead workers.
 - ``telemetry.py``: the trace of a submission, and the metrics.
+- ``published_index.py``: search indexes on a shared place, which workers bring up to date.
 - ``overview.py``: what the fleet does now.
 
 The queue only distributes. Whose events are in a history is decided by one compare-and-swap of the ref on the
 remote.
 
-May import: agents, engine, scheduling, settings, storage, synthesis, telemetry, tools, transfer, trust,
-workspace.
+May import: agents, engine, recording, scheduling, search, settings, storage, synthesis, telemetry, tools, transfer,
+trust, workspace.
 """

@@ -29,8 +29,9 @@ from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import EventsPurged
 from agentx.storage.files import nofollow
 from agentx.storage.files.lock import WorkspaceBusy
+from agentx.storage.index.lance_table import PublishedByAnother
 from agentx.storage.index.port import Filter
-from agentx.storage.index.published import Changes, Mark, PublishedByAnother, PublishedIndex, PublishedIndexes
+from agentx.storage.index.published import Changes, Mark, PublishedIndex, PublishedIndexes
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.embedding.choose import open_embedder
@@ -48,17 +49,14 @@ _BARE = 512
 _LOOK_S, _IDLE_S = 0.25, 600.0
 _PATIENT_S, _PATIENCE_S = 30.0, 60.0
 """After so many seconds without a free copy it is waited for, so long."""
-END_S = 10.0
+END_S = 30.0
 """Seconds that publishing in progress may still take when the worker ends."""
 
 _PAUSE_S, _LONGEST_PAUSE_S = 5.0, 300.0
 """Pauses after a failure; each is twice the one before, up to the longest."""
-_OF_STORE = {
-    "timeout": "20s",
-    "connect_timeout": "5s",
-    "client_max_retries": "3",
-    "client_retry_timeout": "30",
-}
+_OF_STORE = {"timeout": "8s", "connect_timeout": "4s"}
+"""LanceDB tries each request several times: a store that takes requests and never answers is given up after
+three minutes, measured."""
 
 
 class Published(Searched, frozen=True, kw_only=True):
@@ -238,7 +236,8 @@ class Publisher:
     def __init__(self, place: Place, home: Home, settings: Settings, on_fault: Callable[[str], None]) -> None:
         self._place, self._home, self._settings, self._on_fault = place, home, settings, on_fault
         self._off = place.index == LOCAL
-        self._stop, self._woken, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        self._stop, self._woken, self._over = threading.Event(), threading.Event(), threading.Event()
+        self._lock = threading.Lock()
         self._pool = RunPool(settings, ["agentx.fleet.published_index"])
         self._first: dict[str, float] = {}
         self._pauses: dict[str, float] = {}
@@ -253,7 +252,7 @@ class Publisher:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Publish until the end, and then once more what is left."""
+        """Publish until the end, and then once more what is left, for at most :data:`END_S`."""
         if self._off:
             yield
             return
@@ -264,9 +263,10 @@ class Publisher:
         finally:
             self._stop.set()
             self._woken.set()
-            end_processes(self._pool.busy, END_S, END_S)
+            thread.join(END_S)
+            self._over.set()
+            end_processes(self._pool.busy, 0.0, END_S)
             thread.join()
-            self._round()
             self._pool.close()
 
     def _work(self) -> None:
@@ -274,11 +274,14 @@ class Publisher:
             waits = self._round()
             self._woken.wait(_LOOK_S if waits else _IDLE_S)
             self._woken.clear()
+        self._round()
 
     def _round(self) -> bool:
         """Publish once what is to be published; return whether something is left."""
         left = False
         for name in self._home.unpublished():
+            if self._over.is_set():
+                return True
             if time.monotonic() < self._not_before.get(name, 0.0):
                 left = True
                 continue

@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.index import filters
 from agentx.storage.index.manifest import Manifest
@@ -413,8 +414,8 @@ class PublishedTables:
         self._connection.drop_table(name, ignore_missing=True)
 
 
-class MovedOn(Exception):
-    """Another machine committed to the table since it was opened."""
+class PublishedByAnother(AgentXError):
+    """Another machine committed to the table since it was opened; nothing was changed."""
 
 
 class PublishedTable(TableReader):
@@ -444,7 +445,7 @@ class PublishedTable(TableReader):
             replace: Delete all other rows.
 
         Raises:
-            MovedOn: The mark has another token now; nothing was changed.
+            PublishedByAnother: The mark has another token now; nothing was changed.
         """
         import pyarrow as pa  # noqa: PLC0415 - 0.2 s
 
@@ -462,7 +463,9 @@ class PublishedTable(TableReader):
             merge.execute(_marked(rows, kept, mark, token), on_bad_vectors="null")
         except VENDOR_ERRORS as error:
             if "Divide by zero" in str(error):
-                raise MovedOn from error
+                raise PublishedByAnother(
+                    "Another machine published this workspace meanwhile; nothing was changed."
+                ) from error
             raise
 
     def tidy(self, *, purge: bool = False) -> None:

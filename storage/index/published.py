@@ -21,7 +21,7 @@ import msgspec
 from agentx.storage.errors import AgentXError
 from agentx.storage.index import bm25
 from agentx.storage.index.analysis import query_terms
-from agentx.storage.index.lance_table import VENDOR_ERRORS, MovedOn, PublishedTable, PublishedTables
+from agentx.storage.index.lance_table import VENDOR_ERRORS, PublishedTable, PublishedTables
 from agentx.storage.index.memory_index import IndexRow, InMemoryIndex, best, make_rows, pack
 from agentx.storage.index.pending_writes import Clear, Close, Embed, Meta, Overlay, Put, Record
 from agentx.storage.index.port import OPEN, Chunk, Filter, Ranked, Vector
@@ -50,10 +50,6 @@ _decoder: "msgspec.msgpack.Decoder[Mark]"
 
 class PublishFailed(AgentXError):
     """A published index cannot be reached, read or written."""
-
-
-class PublishedByAnother(AgentXError):
-    """Another machine published this workspace meanwhile; nothing was changed."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,19 +233,14 @@ class PublishedIndex:
             rows = list(overlay.rows.by_id.values())
             mark = self._marked(overlay, old, at)
             size = next((len(row.vector) // 4 for row in rows if row.vector), 0)
-            try:
-                self._table.commit(
-                    rows,
-                    size,
-                    msgspec.msgpack.encode(mark),
-                    secrets.token_hex(8),
-                    self._token,
-                    replace=overlay.cleared,
-                )
-            except MovedOn as error:
-                raise PublishedByAnother(
-                    f"Another machine published {self.name} meanwhile; nothing was changed."
-                ) from error
+            self._table.commit(
+                rows,
+                size,
+                msgspec.msgpack.encode(mark),
+                secrets.token_hex(8),
+                self._token,
+                replace=overlay.cleared,
+            )
             self._table.tidy(purge=purge)
         return mark
 

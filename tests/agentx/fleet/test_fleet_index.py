@@ -17,6 +17,7 @@ from agentx.fleet.published_index import opened, publish, search, stand, take_fr
 from agentx.fleet.submission import bring_up
 from agentx.settings import read_settings
 from agentx.storage.errors import UsageError
+from agentx.storage.index.lance_table import PublishedByAnother
 from agentx.storage.index.port import Filter
 from agentx.storage.index.published import PublishFailed
 from tests.agentx.fleet.fleets import PATIENCE_S, wait_for
@@ -319,6 +320,6 @@ def test_of_two_machines_that_publish_to_an_object_store_at_once_one_is_refused(
         changes = published_index.Changes(late.mark.meta)
         changes.write_meta("seq", "1 stale")
         at = publish(first, "one", ws.engine)
-        with pytest.raises(published_index.PublishedByAnother):
+        with pytest.raises(PublishedByAnother):
             late.commit(changes, "2026-11-24T12:00:00Z")
     assert first.open("one").mark.seq == at.seq

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from agentx.storage.index.lance_table import PublishedByAnother
 from agentx.storage.index.memory_index import InMemoryIndex
 from agentx.storage.index.port import Chunk, Filter
-from agentx.storage.index.published import Changes, PublishedByAnother, PublishedIndexes, PublishFailed
+from agentx.storage.index.published import Changes, PublishedIndexes, PublishFailed
 
 AT = "2026-11-24T12:00:00Z"
 WORDS = ("order", "region", "sum", "retry", "payment", "walrus", "otter", "north", "page", "cache")
