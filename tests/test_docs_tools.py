@@ -12,7 +12,7 @@ import pytest
 
 from agentx import Workspace, settings
 from agentx.client import place
-from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource
+from agentx.config import ActSection, Config, LinkSection, SourceSection, ToolSource, UpstreamSection
 from agentx.context.assembler import TITLES
 from agentx.hosts import hook
 from agentx.storage.events.facts import FACTS
@@ -96,7 +96,10 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
     tool = ToolSource(module="x").model_dump() | {"module": ""}
     wanted |= {f"director.tools.{name}": value for name, value in tool.items()}
     wanted |= {f"director.acts.NAME.{name}": value for name, value in ActSection().model_dump().items()}
-    wanted |= dict.fromkeys(("sources.name", "sources.path", "links.name", "links.path"), "required")
+    upstream = UpstreamSection(source="x").model_dump()
+    wanted |= {f"follow.upstreams.NAME.{name}": value for name, value in upstream.items()}
+    required = ("sources.name", "sources.path", "links.name", "links.path", "follow.upstreams.NAME.source")
+    wanted |= dict.fromkeys(required, "required")
     text = page("configuration.md").partition("## Environment")[0]
     told = {row[0].strip("`"): row[1].strip("`") for row in rows(text) if row[0].startswith("`")}
     assert told == {

@@ -322,8 +322,8 @@ class Following:
             found += (sub for sub in following if isinstance(sub, Upstream))
             waiting += (sub for sub in following if not isinstance(sub, Upstream))
         for name, section, *_ in waiting:
-            too_many = FollowFailed(f"More than {MOST_WORKSPACES} workspaces are followed in all.")
-            found.append(_unread(name, section.source, None, too_many))
+            why = f"More than {MOST_WORKSPACES} workspaces are followed in all."
+            found.append(_unread(name, section.source, None, FollowFailed(why)))
         made = Upstreams(found)
         # What was compared with the same rules need not be compared again
         return before if before is not None and before.each == made.each else made

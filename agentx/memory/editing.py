@@ -1,5 +1,6 @@
 """Edit memory by hand: add, edit, retire, pin, merge, review. Each change is recorded with its author."""
 
+import shlex
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
@@ -88,8 +89,8 @@ def find(engine: Engine, name: str, state: State | None = None) -> MemoryItem:
         if followed is not None:
             raise UsageError(
                 f"{name} is followed from {workspace} ({followed.source}) and can only be changed there: "
-                f"`agentx -C {followed.directory or 'A-COPY-OF-IT'} memory …`. `agentx follow --stop "
-                f"{workspace.partition('/')[0]}` ends that its rules hold here."
+                f"`agentx -C {shlex.quote(followed.directory or 'A-COPY-OF-IT')} memory …`. `agentx follow "
+                f"--stop {workspace.partition('/')[0]}` ends that its rules hold here."
             )
     if item is None:
         raise NoSuchItem(f"Unknown memory item {name!r}; `agentx memory list --all` lists all items.")

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Annotated, get_args
 
 import typer
@@ -77,7 +77,7 @@ def _facts(ws: Workspace, found: WorkspaceStatus) -> Iterator[tuple[str, str | T
     active = [_count(kind, found.active[kind]) for kind in get_args(Kind) if kind in found.active]
     yield "memory", " · ".join(active) or "nothing yet"
     yield from [("rules", _rules(found.rules))] * bool(found.rules)
-    yield from zip(("follows", *repeat("")), map(followed_line, found.followed), strict=False)
+    yield from zip(chain(("follows",), repeat("")), map(followed_line, found.followed), strict=False)
     if found.candidates:
         yield "", Text(f"{counted(found.candidates, 'candidate')} to settle: agentx memory review", "yellow")
     issues = ws.memory("hot_issue")

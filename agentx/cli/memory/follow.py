@@ -21,7 +21,7 @@ from agentx.history.status import FollowedStatus, followed
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.text import encodable, one_line, plain
 from agentx.trust import records
-from agentx.trust.fleet_remotes import remote_of
+from agentx.trust.fleet_remotes import DEFAULT_TENANT, remote_of
 from agentx.trust.trust import set_value
 from agentx.workspace import Workspace
 
@@ -77,11 +77,13 @@ def follow(
         )
         return
     document = {"name": made.name, "source": made.source, "rules": made.items}
-    rules = counted(len(made.items), "rule")
+    rules = (
+        f"{counted(len(made.items), 'rule')} of its user {'holds' if len(made.items) == 1 else 'hold'} here"
+    )
     lines = [plain(f"  {item.id}  {one_line(item.text)}") for item in made.items[:RULES_SHOWN]]
     more = len(made.items) - len(lines)
     lines += [f"  and {more} more: agentx memory list"] * bool(more)
-    terminal.result(document, plain(f"{made.name} is followed: {rules} of its user hold here."), *lines)
+    terminal.result(document, plain(f"{made.name} is followed: {rules}."), *lines)
     if why:
         terminal.note(f"They hold once this workspace is trusted: {why} (`agentx trust`).")
 
@@ -123,7 +125,7 @@ def _source(ws: Workspace, terminal: Terminal, source: str) -> str:
         return str(place) if Path(source).is_absolute() else os.path.relpath(place, ws.root)
     if "/" not in source:
         try:
-            remote_of(terminal.settings, "default", source)
+            remote_of(terminal.settings, DEFAULT_TENANT, source)
         except AgentXError as error:
             raise UsageError(f"{place} does not exist, and no fleet has it: {error}") from error
         return f"{FLEET}{source}"

@@ -9,6 +9,7 @@ from agentx.cli.terminal import Terminal, counted, facts, minute, panel
 from agentx.storage.text import plain
 from agentx.synthesis.memory.checks import in_words
 from agentx.synthesis.memory.items import (
+    FOLLOWED,
     ConstraintDetail,
     FlowDetail,
     HotIssueDetail,
@@ -143,7 +144,10 @@ def _facts(
         ("topic", item.scope.topic),
         ("paths", ", ".join(item.scope.paths)),
         ("until", item.until or ("revoked" if "for now" in marks(item) else "")),
-        ("links", ", ".join(f"{link.relation} {link.target}" for link in item.links)),
+        (
+            "links",
+            ", ".join(f"{one.relation} {one.target}" for one in item.links if one.relation != FOLLOWED),
+        ),
         ("why", item.reason),
         ("pinned", "always shown" if item.pinned else ""),
         ("trust", item.trust),
