@@ -144,7 +144,7 @@ class SharedQueue:
                 connect_args={
                     "connect_timeout": 10,
                     "client_encoding": "utf8",
-                    # A server that went away without a word is noticed in seconds, else after a quarter of an hour.
+                    # A server that went away silently is noticed in seconds, not after a quarter of an hour.
                     "tcp_user_timeout": 15_000,
                     "keepalives_idle": 10,
                     "keepalives_interval": 5,
