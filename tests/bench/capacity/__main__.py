@@ -110,7 +110,9 @@ def plan(wanted, measured):
     mean = load["runs_per_day"] / DAY_S
     peak = mean * load["peak"]
     process = max(1.0, measured["warm"]["busy_memory_bytes"] - measured["warm"]["idle_memory_bytes"])
-    slots = int((worker["memory_gib"] * GIB * worker["utilisation"] - measured["warm"]["idle_memory_bytes"]) / process)
+    slots = int(
+        (worker["memory_gib"] * GIB * worker["utilisation"] - measured["warm"]["idle_memory_bytes"]) / process
+    )
     held_s = calls * run["model_s"] + costs.worker + costs.git + costs.database
 
     def workers_for(rate):
@@ -119,8 +121,13 @@ def plan(wanted, measured):
 
     by_cores, by_memory = workers_for(peak)
     count = math.ceil(max(by_cores, by_memory))
-    trials = [trial(wanted, measured, costs, max(1, round(count * part)), slots) for part in (0.7, 0.8, 0.9, 1.0, 1.2)]
-    hours = [max(1, math.ceil(max(workers_for(mean * shape(hour + 0.5, load["peak"]))))) for hour in range(24)]
+    trials = [
+        trial(wanted, measured, costs, max(1, round(count * part)), slots)
+        for part in (0.7, 0.8, 0.9, 1.0, 1.2)
+    ]
+    hours = [
+        max(1, math.ceil(max(workers_for(mean * shape(hour + 0.5, load["peak"]))))) for hour in range(24)
+    ]
     return {
         "wanted": wanted, "measured_on": {key: measured[key] for key in ("date", "machine")},
         "validation": validate(measured), "per_run": per_run(measured, costs), "backlog": measured["backlog"],
@@ -168,13 +175,14 @@ def trial(wanted, measured, costs, count, slots):
     git, database = Cores(wanted["git"]["cores"]), Cores(wanted["database"]["cores"])
     arrivals = a_day(load["workspaces"], load["runs_per_day"], load["peak"], load["skew"], hours=WINDOW)
     day = simulate(arrivals, costs, machines, git, database, calls=run["model_calls"], model_s=run["model_s"])
-    waits = sorted(wait for asked, wait in day.waits if asked > (WINDOW[0] + 0.1) * 3600)
+    late = [one for one in day.waits if one[0] > (WINDOW[0] + 0.1) * 3600]  # the fleet starts empty
+    waits, own = sorted(one[1] for one in late), sorted(one[2] for one in late)
     seconds = (WINDOW[1] - WINDOW[0]) * 3600
     polls = count * costs.poll / database.count
     return {
         "workers": count, "runs": day.runs, "cold": round(day.cold / day.runs, 3),
         "wait_p50_s": round(at(waits, 0.5), 2), "wait_p95_s": round(at(waits, 0.95), 2), "wait_p99_s": round(at(waits, 0.99), 2),
-        "overhead_p50_ms": round(1000 * at(sorted(day.overheads), 0.5)),
+        "own_p99_s": round(at(own, 0.99), 1), "overhead_p50_ms": round(1000 * at(sorted(day.overheads), 0.5)),
         "workers_busy": round(sum(one.cores.busy_s for one in machines) / (count * worker["cores"] * seconds), 2),
         "git_busy": round(git.busy_s / (git.count * seconds), 2),
         "database_busy": round(database.busy_s / (database.count * seconds) + polls, 2),
@@ -192,9 +200,25 @@ def prices(wanted, measured, hours, count, price):
     each = 3 * measured["runs"]
     packed = repack["bytes_after"] / each * runs * DAYS / GIB
     loose = warm["run"]["remotes bytes"] * runs / GIB
-    rows = (warm["run"]["database bytes"] + warm["submission"]["database bytes"]) * runs * wanted["load"]["days_kept"] / GIB
-    wire = (warm["run"]["git git bytes"] + warm["run"]["database database bytes"] + warm["submission"]["git git bytes"]) * runs / GIB
-    per_day = lambda per_month: per_month / DAYS
+    rows = (
+        (warm["run"]["database bytes"] + warm["submission"]["database bytes"])
+        * runs
+        * wanted["load"]["days_kept"]
+        / GIB
+    )
+    wire = (
+        (
+            warm["run"]["git git bytes"]
+            + warm["run"]["database database bytes"]
+            + warm["submission"]["git git bytes"]
+        )
+        * runs
+        / GIB
+    )
+
+    def per_day(per_month):
+        return per_month / DAYS
+
     store = wanted["object_store"]
     found = {
         "workers, as many as each hour needs": price["worker"]["per_hour"] * sum(hours),
@@ -242,24 +266,27 @@ def text(found):
     """The tables, in Markdown."""
     load, cost = found["wanted"]["load"], found["cost"]
     dates = sorted({str(one["date"]) for one in found["wanted"]["price"].values()})
-    share = lambda value: f"{100 * value:.0f} %"
+
+    def share(value):
+        return f"{100 * value:.0f} %"
+
     return "\n\n".join(
         [
-            f"Load: {load['workspaces']:,} workspaces, {load['runs_per_day']:,} runs a day, {found['peak_runs_per_second']} a "
-            f"second at the peak; {found['wanted']['run']['model_calls']} model calls of {found['wanted']['run']['model_s']:g} s in each run.",
+            (f"Load: {load['workspaces']:,} workspaces, {load['runs_per_day']:,} runs a day, {found['peak_runs_per_second']} a "
+            f"second at the peak; {found['wanted']['run']['model_calls']} model calls of {found['wanted']['run']['model_s']:g} s in each run."),
             table(
                 ["part", "dollars a day"],
                 [*((name, f"{value:,.2f}") for name, value in cost["per_day"].items()), ("**total**", f"**{cost['total_per_day']:,.2f}**")],
             ),
-            f"That is {cost['per_1000_runs']:.3f} dollars for 1,000 runs, {cost['total_per_month']:,} a month, "
+            (f"That is {cost['per_1000_runs']:.3f} dollars for 1,000 runs, {cost['total_per_month']:,} a month, "
             f"{cost['per_workspace_month']:.2f} a month for a workspace. Workers that all run day and night cost "
-            f"{cost['more_if_all_workers_always_run']:,.2f} a day more. Prices of {', '.join(dates)}.",
-            f"Workers at the peak: {found['workers']} ({found['workers_by_cores']} by processor, {found['workers_by_memory']} by "
-            f"memory: {found['slots']} runs at once on each, {found['process_mib']} MiB for a run).",
+            f"{cost['more_if_all_workers_always_run']:,.2f} a day more. Prices of {', '.join(dates)}."),
+            (f"Workers at the peak: {found['workers']} ({found['workers_by_cores']} by processor, {found['workers_by_memory']} by "
+            f"memory: {found['slots']} runs at once on each, {found['process_mib']} MiB for a run)."),
             table(
-                ["workers", "wait in the queue: median, 95 %, 99 % (s)", "overhead, median (ms)", "cold copies", "workers busy", "Git host busy", "Postgres busy"],
+                ["workers", "wait for a worker: median, 95 %, 99 % (s)", "wait for the workspace's run before: 99 % (s)", "overhead, median (ms)", "cold copies", "workers busy", "Git host busy", "Postgres busy"],
                 [
-                    (row["workers"], f"{row['wait_p50_s']}, {row['wait_p95_s']}, {row['wait_p99_s']}", row["overhead_p50_ms"], share(row["cold"]), share(row["workers_busy"]), share(row["git_busy"]), share(row["database_busy"]))
+                    (row["workers"], f"{row['wait_p50_s']}, {row['wait_p95_s']}, {row['wait_p99_s']}", row["own_p99_s"], row["overhead_p50_ms"], share(row["cold"]), share(row["workers_busy"]), share(row["git_busy"]), share(row["database_busy"]))
                     for row in found["trials"]
                 ],
             ),

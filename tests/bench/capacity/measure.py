@@ -5,7 +5,8 @@ on each link can be counted. The figures go to ``measured.json``, which the simu
 """
 
 import argparse
-import datetime
+import datetime as dt
+import functools
 import json
 import multiprocessing
 import os
@@ -40,7 +41,11 @@ class Fleet:
 
     def __init__(self, root, workers, runs, slots):
         self.root, self.network = root, network_of_this_process()
-        self.environ = {**os.environ, "AGENTX_STATE_DIR": str(root / "me"), "AGENTX_CACHE_DIR": str(root / "no-models")}
+        self.environ = {
+            **os.environ,
+            "AGENTX_STATE_DIR": str(root / "me"),
+            "AGENTX_CACHE_DIR": str(root / "no-models"),
+        }
         settings = read_settings(self.environ)
         for host in ("git", "database", *(f"worker-{number}" for number in range(workers))):
             subprocess.run(["ip", "netns", "del", host], check=False, capture_output=True)
@@ -49,7 +54,9 @@ class Fleet:
         self.git, self.database = GitHost(self.network, root), DatabaseHost(self.network, root)
         self.git.start()
         script(root / "turns.jsonl", runs)
-        self.place = places.initialise(settings, self.database.url, self.git.url, tenant=TENANT, lease_s=60, slots=slots)
+        self.place = places.initialise(
+            settings, self.database.url, self.git.url, tenant=TENANT, lease_s=60, slots=slots
+        )
         key = records.own_public_key(Store(settings.state_dir))
         self.workers = [
             WorkerHost(self.network, f"worker-{number}", root, self.place, key, root / "turns.jsonl")
@@ -63,7 +70,9 @@ class Fleet:
         for name in names:
             self.git.create(name)
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-            made = [pool.submit(create, name, runs, self.root / "mine", self.environ, TENANT) for name in names]
+            made = [
+                pool.submit(create, name, runs, self.root / "mine", self.environ, TENANT) for name in names
+            ]
             return [took for one in made for took in one.result()[2]]
 
     def wait(self, total):
@@ -84,12 +93,21 @@ class Fleet:
                     found[f"{host.name} {one} bytes"] = sent + received
         found["remotes bytes"], found["remotes files"] = tree(self.git.remotes)
         with psycopg.connect(self.database.url) as connection:
-            ask = lambda text: connection.execute(text).fetchone()
+
+            def ask(text):
+                return connection.execute(text).fetchone()
+
             found["database bytes"] = ask("SELECT pg_database_size(current_database())")[0]
             found["wal bytes"] = int(ask("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")[0])
-            found["rows written"] = int(ask("SELECT COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")[0])
-            found["rows kept"] = int(ask("SELECT COALESCE(SUM(n_tup_ins - n_tup_del), 0) FROM pg_stat_user_tables")[0])
-            found["transactions"] = int(ask("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")[0])
+            found["rows written"] = int(
+                ask("SELECT COALESCE(SUM(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables")[0]
+            )
+            found["rows kept"] = int(
+                ask("SELECT COALESCE(SUM(n_tup_ins - n_tup_del), 0) FROM pg_stat_user_tables")[0]
+            )
+            found["transactions"] = int(
+                ask("SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")[0]
+            )
         return found
 
     def end(self):
@@ -98,13 +116,9 @@ class Fleet:
         self.database.server.stop()
 
 
-_network = None
-
-
+@functools.cache
 def network_of_this_process():
-    global _network
-    _network = _network or network.Network()
-    return _network
+    return network.Network()
 
 
 def cpu_s(pids):
@@ -275,13 +289,15 @@ def main(arguments=None):
     parser.add_argument("--runs", type=int, default=10)
     given = parser.parse_args(arguments)
     if not network.is_inside():
-        code = network.enter([sys.executable, "-m", "tests.bench.capacity.measure", *(arguments or sys.argv[1:])])
+        code = network.enter(
+            [sys.executable, "-m", "tests.bench.capacity.measure", *(arguments or sys.argv[1:])]
+        )
         return "Network namespaces are needed: root, or user namespaces." if code is None else code
     with tempfile.TemporaryDirectory(prefix="agentx-capacity-", ignore_cleanup_errors=True) as folder:
         root = Path(folder)
         root.chmod(0o755)
         found = {
-            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
             "machine": f"{os.cpu_count()} cores, shared with other programs; all hosts on it",
             "workspaces": given.workspaces, "runs": given.runs,
         }  # fmt: skip

@@ -91,7 +91,15 @@ class Costs:
 
 @dataclass
 class Day:
-    """What came of a simulation; times in seconds."""
+    """What came of a simulation; times in seconds.
+
+    Attributes:
+        runs: Number of runs.
+        cold: Number of those that found no copy.
+        waits: For each, when it was submitted, how long it waited for a worker, and before that for its workspace.
+        overheads: For each, its time on the worker without the model's.
+        seconds: When the last one ended.
+    """
 
     runs: int = 0
     cold: int = 0
@@ -131,7 +139,7 @@ def simulate(arrivals, costs, machines, git, database, *, calls, model_s, seed=1
     def start(now):
         """Give ready runs to free workers, each to whichever looks first."""
         while ready and free:
-            asked, workspace = ready.popleft()
+            asked, could, workspace = ready.popleft()
             place = chance.randrange(len(free))
             machine = free[place]
             first = machine.takes()
@@ -141,7 +149,7 @@ def simulate(arrivals, costs, machines, git, database, *, calls, model_s, seed=1
             warm = machine.has(workspace)
             day.cold += not warm
             begun = now + chance.expovariate(1 / costs.look_s)
-            day.waits.append((asked, begun - asked))
+            day.waits.append((asked, begun - could, could - asked))
             steps = stages(costs, warm, machine, git, database, calls, model_s, first)
             push(begun, "stage", steps, machine, workspace, begun)
 
@@ -159,7 +167,7 @@ def simulate(arrivals, costs, machines, git, database, *, calls, model_s, seed=1
                 waiting.setdefault(workspace, deque()).append(now)
             else:
                 active.add(workspace)
-                ready.append((now, workspace))
+                ready.append((now, now, workspace))
             arrive()
             start(now)
             continue
@@ -176,7 +184,7 @@ def simulate(arrivals, costs, machines, git, database, *, calls, model_s, seed=1
             free.append(machine)
         machine.free += 1
         if queue := waiting.get(workspace):
-            ready.append((queue.popleft(), workspace))
+            ready.append((queue.popleft(), now, workspace))
         else:
             active.discard(workspace)
         start(now)
