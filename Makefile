@@ -10,7 +10,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 
 .NOTPARALLEL:
 .PHONY: help demo test lint types units examples docs bench compare eval faults fuzz fleet-test fleet-bench \
-	fleet-faults pins clean runtime dev model
+	fleet-faults capacity pins clean runtime dev model
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; do \
@@ -73,6 +73,9 @@ fleet-bench: dev  ## runs per second of a fleet with 1, 2 and 3 workers, and the
 
 fleet-faults: dev  ## hurt a fleet of three hosts at random: each run once, nothing lost (N=workspaces RUNS=each SEED=1; 300 × 10: 20 minutes)
 	@$(BIN)/python -m tests.faults.fleet --workspaces $(or $(N),60) --runs $(or $(RUNS),10) --seed $(or $(SEED),1) $(FLEET)
+
+capacity: dev  ## what a fleet costs, and where it saturates (MEASURE=1 measures again; DOCS=1 writes docs/capacity.md)
+	@$(BIN)/python -m tests.bench.capacity $(if $(MEASURE),--measure) $(if $(DOCS),--docs)
 
 fuzz: dev  ## look for bytes that break what reads them, with atheris, and drive the store at random (N=30 seconds each)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/fuzz.txt || \

@@ -9,7 +9,9 @@ import contextlib
 import json
 import multiprocessing
 import os
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -29,7 +31,7 @@ from tests.agentx.fleet.postgres import programs
 from . import network, report
 from .chaos import Chaos
 from .checks import check
-from .hosts import KEY, TENANT, DatabaseHost, GitHost, WorkerHost, state_of
+from .hosts import KEY, ROOT, TENANT, DatabaseHost, GitHost, WorkerHost, state_of
 from .submitters import TOKEN, create, script
 
 SETTLE_S, END_S = 120.0, 90.0
@@ -52,6 +54,7 @@ def main(arguments=None):
     )
     parser.add_argument("--limit", type=float, default=1500.0, help="seconds after which it gives up")
     parser.add_argument("--keep", action="store_true", help="keep the directory")
+    parser.add_argument("--docs", action="store_true", help="write the table to docs/fleet.md")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(arguments)
     if programs() is None:
@@ -69,20 +72,26 @@ def main(arguments=None):
     finally:
         harness.end()
         if not given.keep:
-            subprocess_remove(made)
+            remove(made)
     if given.json:
         print(json.dumps(document, indent=1))
     else:
         report.show(document)
+    if given.docs:
+        write_docs(document)
     if given.keep:
         print(f"kept in {made}", file=sys.stderr)
     return int(bool(document["findings"]))
 
 
-def subprocess_remove(folder):
-    import shutil
-    import subprocess
+def write_docs(document):
+    page = ROOT / "docs" / "fleet.md"
+    start, end = "<!-- make fleet-faults: start -->", "<!-- make fleet-faults: end -->"
+    before, _, rest = page.read_text().partition(start)
+    page.write_text(f"{before}{start}\n\n{report.markdown(document)}\n\n{end}{rest.partition(end)[2]}")
 
+
+def remove(folder):
     for home in Path(folder).glob("*/home"):
         if os.path.ismount(home):
             subprocess.run(["umount", "-l", str(home)], check=False)
@@ -333,7 +342,7 @@ class Harness:
             "workers started again by themselves": self.restarts,
             "load average": os.getloadavg(),
         }
-        given = {key: value for key, value in vars(self.given).items() if key not in ("json", "keep")}
+        given = {key: value for key, value in vars(self.given).items() if key not in ("json", "keep", "docs")}
         return {
             "given": given,
             "findings": self.findings,

@@ -44,6 +44,26 @@ def result_of(queued):
     return msgspec.json.decode(queued.result) if queued.result else {}
 
 
+def markdown(document):
+    """The outcomes and the figures, for ``docs/fleet.md``."""
+    figures, given = document["figures"], document["given"]
+    lines = [
+        "| fault | times | runs hit | went on | resumed | repeated by another | found done | events set aside |",
+        "|" + "---|" * 8,
+    ]
+    for row in document["outcomes"]:
+        keys = ("times", "runs", "went_on", "resumed", "repeated", "found_done", "set_aside")
+        lines.append("| " + " | ".join([row["fault"], *(str(row[key]) for key in keys)]) + " |")
+    said = (
+        f"With `N={given['workspaces']} RUNS={given['runs']} SEED={given['seed']}` on two cores (load average "
+        f"{figures['load average'][1]:.0f}), a lease of {given['lease']:g} seconds and a fault every {given['gap']:g}: "
+        f"{figures['runs']:,} runs, {figures['faults']} faults, {figures['runs a second']} runs a second, "
+        f"{figures['seconds in all'] / 60:.0f} minutes with all checks; {figures['events witnessed']:,} events recorded by "
+        f"workers, {figures['side refs']} side refs; {len(document['findings'])} findings."
+    )
+    return "\n".join([said, "", *lines])
+
+
 def show(document, console=None):
     """Print the findings, the table of faults and outcomes, and the figures."""
     console = console or Console(width=150)

@@ -1,0 +1,56 @@
+"""The picture of ``docs/capacity.md``."""
+
+import matplotlib as mpl
+
+mpl.use("svg")
+import matplotlib.pyplot as plt
+
+from .simulation import shape
+
+INK, BLUE, ORANGE, GREEN = "#37474f", "#1565c0", "#ef6c00", "#2e7d32"
+
+
+def draw(found, path):
+    """Draw the day, the wait at the peak, and how busy the shared hosts are at other loads."""
+    plt.rcParams.update(
+        {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "agentx", "axes.edgecolor": INK}
+    )
+    figure, (day, wait, busy) = plt.subplots(1, 3, figsize=(11, 3.3), constrained_layout=True)
+    load = found["wanted"]["load"]
+    hours = range(24)
+    day.bar([hour + 0.5 for hour in hours], found["workers_by_hour"], width=0.9, color=BLUE, alpha=0.55)
+    day.set(xlabel="hour of the day", ylabel="workers needed", title="Workers follow the load", xlim=(0, 24))
+    rate = day.twinx()
+    points = [hour / 4 for hour in range(97)]
+    rate.plot(
+        points, [load["runs_per_day"] / 86_400 * shape(hour, load["peak"]) for hour in points], color=ORANGE
+    )
+    rate.set_ylabel("runs a second", color=ORANGE)
+    rate.set_ylim(bottom=0)
+
+    trials = found["trials"]
+    at = [row["workers"] for row in trials]
+    for key, colour, name in (
+        ("wait_p50_s", GREEN, "median"),
+        ("wait_p95_s", BLUE, "95 %"),
+        ("wait_p99_s", ORANGE, "99 %"),
+    ):
+        wait.plot(at, [row[key] for row in trials], marker="o", color=colour, label=name)
+    wait.axvline(found["workers"], color=INK, linestyle=":", linewidth=1)
+    wait.set(xlabel="workers", ylabel="seconds", title="Wait for a worker at the peak", yscale="log")
+    wait.legend(frameon=False)
+
+    for (name, row), colour in zip(found["saturation"].items(), (BLUE, ORANGE, GREEN), strict=True):
+        full = row["runs_per_day"] / 0.7
+        loads = [full * part / 100 for part in range(2, 101)]
+        busy.plot([one / 1e6 for one in loads], range(2, 101), color=colour, label=name)
+    busy.axhline(70, color=INK, linestyle=":", linewidth=1)
+    busy.axvline(load["runs_per_day"] / 1e6, color=INK, linestyle="--", linewidth=1)
+    busy.set(
+        xlabel="million runs a day",
+        ylabel="% busy in the busiest hour",
+        title="One Postgres, one Git host",
+        xscale="log",
+    )
+    busy.legend(frameon=False, loc="upper left", fontsize=8)
+    figure.savefig(path, metadata={"Date": None})
