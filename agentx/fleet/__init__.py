@@ -5,10 +5,11 @@
 - ``local_copy.py``: a worker's copy of a workspace: cloned, brought up to date, or set aside.
 - ``carrying_out.py``: one submission: fetch, open, run, push.
 - ``worker.py``: takes submissions from the queue, shows signs of life, takes over those of dead workers.
+- ``tenants.py``: several tenants on one machine: a worker process for each, and slots that they share.
 - ``overview.py``: what the fleet does now.
 
 The queue only distributes. Whose events are in a history is decided by one compare-and-swap of the ref on the
 remote.
 
-May import: agents, engine, scheduling, settings, storage, transfer, trust, workspace.
+May import: agents, engine, scheduling, settings, storage, synthesis, transfer, trust, workspace.
 """
