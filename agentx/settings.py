@@ -164,6 +164,20 @@ def take_environment() -> Settings:
     return settings
 
 
+def replace_environment(environ: Mapping[str, str]) -> Settings:
+    """Have this process, which belongs to AgentX, use other variables than it was started with.
+
+    Args:
+        environ: The variables, with keys. Nothing else stays, and no child gets the keys.
+    """
+    settings = read_settings(environ)
+    hide_memory()
+    os.environ.clear()
+    os.environ.update(settings.environ)
+    hold_keys(settings)
+    return settings
+
+
 def hold_keys(settings: Settings) -> None:
     """Keep keys in this AgentX process where no child and no other process finds them."""
     if not settings.keys:

@@ -192,6 +192,7 @@ OTHER_FILES = {
     "agentx/cognition/pictures/report.py": "a template of ours",
     "agentx/directing/act_socket.py": "a temporary directory that was just made, private to the user",
     "agentx/scheduling/daemon.py": "the user's state directory, and a directory that a person names",
+    "agentx/fleet/tenants.py:read_variables": "files that a person names",
     "agentx/transfer/fork.py:_sync": "a directory that was just made; no link is entered",
     "agentx/transfer/importing.py": "files that a person names",
     "agentx/pipelines/pointing/pointed_files.py:_below": "names alone, in source trees that a person names; reading goes by locate",

@@ -7,6 +7,7 @@
 - ``worker.py``: takes submissions from the queue, shows signs of life, takes over those of dead workers.
 - ``telemetry.py``: the trace of a submission, and the metrics.
 - ``published_index.py``: search indexes on a shared place, which workers bring up to date.
+- ``tenants.py``: several tenants on one machine: a worker process for each, and slots that they share.
 - ``overview.py``: what the fleet does now.
 
 The queue only distributes. Whose events are in a history is decided by one compare-and-swap of the ref on the

@@ -27,7 +27,7 @@ from agentx.fleet.submission import Submission
 from agentx.fleet.worker import OnResult, Worker
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.shared_queue import Slots
-from agentx.settings import Settings, hide_memory, hold_keys, read_settings
+from agentx.settings import Settings, hide_memory, read_settings, replace_environment
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 
@@ -303,11 +303,7 @@ def _serve(
     """Be the worker of a tenant until the parent ends it, or is gone."""
     os.setsid()  # Ctrl-C at the terminal is for the parent alone
     os.umask(0o077)
-    settings = read_settings(work.environ)
-    os.environ.clear()
-    os.environ.update(settings.environ)
-    hide_memory()
-    hold_keys(settings)
+    settings = replace_environment(work.environ)
     stop = threading.Event()
     made: list[Worker] = []
 

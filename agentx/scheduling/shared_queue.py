@@ -602,7 +602,8 @@ class SharedQueue:
 
     def _submission(self) -> str:
         """Return the submission that this thread carries out."""
-        from dbos import DBOS  # noqa: PLC0415 - an extra
+        with needs(DAEMON, QueueFailed):
+            from dbos import DBOS  # noqa: PLC0415 - an extra
 
         return DBOS.workflow_id or ""
 

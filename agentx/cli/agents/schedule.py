@@ -204,6 +204,12 @@ def daemon(
     grace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Time for runs to finish when stopped.")
     ] = 30.0,
+    memory: Annotated[
+        int,
+        typer.Option(
+            metavar="MB", min=0, help="Bound on the memory of its runs; default: half of the machine's."
+        ),
+    ] = 0,
 ) -> None:
     """Run the due tasks of many workspaces until SIGTERM or Ctrl-C; runs in progress are finished first."""
     roots = workspaces(folders or [find_root(terminal.directory)])
@@ -221,7 +227,14 @@ def daemon(
 
     rates = dict(map(_rate, rate or ()))
     made = Daemon(
-        roots, terminal.settings, tell, database=database, workers=workers, rates=rates, grace_s=grace
+        roots,
+        terminal.settings,
+        tell,
+        database=database,
+        workers=workers,
+        rates=rates,
+        grace_s=grace,
+        memory_bytes=memory * 1_000_000,
     )
     before = {one: signal.signal(one, lambda *_: made.stop()) for one in (signal.SIGTERM, signal.SIGINT)}
     terminal.note(f"{counted(len(roots), 'workspace')}; Ctrl-C ends it.", "•")
