@@ -144,7 +144,7 @@ def _slowest(ended: Sequence[Run]) -> list[dict[str, Any]]:
     for one in ended:
         if one.seconds:
             by_name[one.workspace].append(one)
-    found = []
+    found: list[dict[str, Any]] = []
     for name, runs in by_name.items():
         every = [{"queue": one.queued_s, **one.seconds} for one in runs]
         parts = dict.fromkeys(part for one in every for part in one)
