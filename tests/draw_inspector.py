@@ -6,12 +6,20 @@ It needs what the browser tests need (Playwright and a Chromium), and Pillow, wh
 """
 
 import io
+import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
+from tests.agentx.inspector.browser import fleet_story
 from tests.agentx.inspector.browser.conftest import (
     NARROW,
     WIDE,
@@ -126,13 +134,44 @@ def draw(browser, url):
     )  # fmt: skip
 
 
+def draw_fleet(browser: Any, place: Path) -> None:
+    """Take the picture of a fleet, whose queue has made-up rows."""
+    place.mkdir()
+    environ = {
+        **os.environ,
+        "AGENTX_RUNTIME_DIR": f"{place}/rt",
+        "AGENTX_CACHE_DIR": f"{place}/no-models",
+        "AGENTX_STATE_DIR": f"{place}/state",
+    }
+    with ThreadPoolExecutor(1) as apart:  # from the loop of Playwright, in which DBOS registers no queue
+        apart.submit(
+            fleet_story.build, settings_of(environ), place, remote="/srv/fleet/{workspace}.git"
+        ).result()
+    words = [sys.executable, "-P", "-m", "agentx", "inspect", "--fleet", "--no-open", "--json"]
+    with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) as process:
+        said = ""
+        while "}" not in said:
+            said += process.stdout.readline()
+        size = {"width": WIDE["width"], "height": 1_300}
+        context = browser.new_context(viewport=size, reduced_motion="reduce", timezone_id="UTC")
+        looking = Watched(context, json.loads(said)["url"])
+        looking.page.wait_for_selector(".tiles")
+        looking.page.wait_for_timeout(600)
+        saved("fleet", looking.page.screenshot())
+        looking.check()
+        context.close()
+        process.send_signal(signal.SIGINT)
+
+
 def main() -> None:
-    """Make the workspace, serve it, and draw."""
+    """Make the workspace, serve it, and draw; with `--fleet` the fleet alone."""
     place = Path(tempfile.mkdtemp(prefix="agentx-", dir="/tmp"))
     try:
         with runtime() as environ, launched() as browser:
-            root = build(place / "fables", settings_of(environ))
-            draw(browser, address(environ, root))
+            draw_fleet(browser, place / "fleet")
+            if "--fleet" not in sys.argv:
+                root = build(place / "fables", settings_of(environ))
+                draw(browser, address(environ, root))
     finally:
         shutil.rmtree(place, ignore_errors=True)
     for picture in sorted(PICTURES.glob("inspector-*")):

@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypedDict, cast
 
@@ -26,7 +27,7 @@ from agentx.fleet.telemetry import submitting
 from agentx.fleet.tenants import TenantWorkers, read_variables, tenant_work
 from agentx.fleet.worker import DAY_S, OnResult, Worker
 from agentx.scheduling.call_limits import Limit, parse
-from agentx.scheduling.shared_queue import Slots
+from agentx.scheduling.shared_queue import QueueFailed, Slots
 from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import Filter, SearchKind
@@ -35,6 +36,7 @@ from agentx.trust.fleet_remotes import DEFAULT_TENANT, check_name
 
 _REASON = 60
 _LIVE_S = 1.0
+_BAR, _SHORT = 20, 8
 
 _Tenant = Annotated[str, typer.Option(metavar="NAME", help="The tenant whose fleet it is.")]
 
@@ -278,13 +280,15 @@ def status(
             found = overview(place, queue, most)
             terminal.result(found, _shown(found))
             return
-        with Live(_shown(overview(place, queue, most)), refresh_per_second=4) as view:
-            try:
-                while True:
-                    time.sleep(_LIVE_S)
-                    view.update(_shown(overview(place, queue, most)))
-            except KeyboardInterrupt:
-                return
+        shown = _shown(overview(place, queue, most))
+        with Live(shown, refresh_per_second=4) as view, suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(_LIVE_S)
+                try:
+                    shown = _shown(overview(place, queue, most))
+                    view.update(shown)
+                except QueueFailed as error:  # a database that is started again is reached again
+                    view.update(Group(shown, Text(str(error), "red")))
 
 
 def drain(
@@ -411,10 +415,11 @@ def _shown(found: Overview) -> RenderableType:
     ]
     for one in found.workers:
         lost = one.name in found.lost
-        state = "lost" if lost else "draining" if one.draining else f"{one.running} of {one.slots} slots"
-        rows.append(
-            ("worker", Text.assemble((plain(one.name), "bold"), (f"  {state}", "red" if lost else "")))
-        )
+        used = "█" * min(one.running, one.slots) + "░" * max(0, one.slots - one.running)
+        state = f"lost: no sign of life for {one.quiet_s:,.0f} s" if lost else f"{one.running} of {one.slots}"
+        state += ", draining" if one.draining else ""
+        bar, name = (clip(used, _BAR), "" if lost else "cyan"), (f"  {plain(one.name)}", "bold")
+        rows.append(("worker", Text.assemble(bar, name, (f"  {state}", "red" if lost else ""))))
     rows += [
         (
             "set aside",
@@ -428,7 +433,16 @@ def _shown(found: Overview) -> RenderableType:
     parts: list[RenderableType] = [facts(rows)]
     if found.runs:
         parts.append(
-            table("submission", "workspace", "status", "worker", "why", rows=list(map(_row, found.runs)))
+            table(
+                "submission",
+                "workspace",
+                "status",
+                "waited",
+                "took",
+                "worker",
+                "why",
+                rows=list(map(_row, found.runs)),
+            )
         )
     return Group(*parts)
 
@@ -446,4 +460,11 @@ def _limited(one: Limit) -> Text:
 def _row(one: Run) -> tuple[str | Text, ...]:
     colour = RUN_COLOURS.get(one.status, "cyan" if one.status in ("QUEUED", "RUNNING") else "red")
     reason = plain(clip(one.reason, _REASON))
-    return one.submission[:12], plain(one.workspace), Text(one.status, colour), plain(one.worker), reason
+    waited = _seconds(one.queued_s) if one.started_ms else ""
+    took = _seconds(sum(one.seconds.values())) if one.seconds else ""
+    status = Text(plain(clip(one.status, _BAR)), colour)
+    return one.submission[:_SHORT], plain(one.workspace), status, waited, took, plain(one.worker), reason
+
+
+def _seconds(spent: float) -> str:
+    return f"{spent:,.1f} s" if spent < 60 else f"{spent / 60:,.1f} min"  # noqa: PLR2004 - a minute

@@ -46,6 +46,7 @@ def queued(fleet, **changes):
     [
         ({"message": "Delete everything."}, "another run"),
         ({"agent": "root"}, "another run"),
+        ({"traceparent": f"00-{1:032x}-{1:016x}-00"}, "another run"),
         ({"id": "another-one"}, "another run"),
         ({"records": ""}, "grants no run"),
     ],

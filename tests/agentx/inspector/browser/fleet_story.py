@@ -13,9 +13,10 @@ MODELS = (("anthropic/claude-sonnet-4-5", 3e-6), ("openai/gpt-5-mini", 4e-7))
 SPEED = {"atlas": 1.0, "newsletter": 0.5, "quarterly-report": 2.4, "support-triage": 0.35, "warehouse": 1.5, "glossary": 0.7}  # fmt: skip
 
 
-def build(settings, root, *, hostile=""):
+def build(settings, root, *, hostile="", remote=""):
     """Create a fleet and fill its queue; return its place."""
-    place = places.initialise(settings, "", str(root / "remotes" / "{workspace}.git"), lease_s=30)
+    remote = remote or str(root / "remotes" / "{workspace}.git")
+    place = places.initialise(settings, "", remote, lease_s=30)
     dice, now = random.Random(7), time.time()
     rows = []
     for number in range(90):
