@@ -13,6 +13,6 @@
 The queue only distributes. Whose events are in a history is decided by one compare-and-swap of the ref on the
 remote.
 
-May import: agents, engine, recording, scheduling, search, settings, storage, synthesis, telemetry, tools, transfer,
-trust, workspace.
+May import: agents, core, engine, recording, scheduling, search, settings, storage, synthesis, telemetry,
+tools, transfer, trust, workspace.
 """

@@ -15,6 +15,7 @@ from agentx import Workspace
 from agentx.fleet import carrying_out, remote_cache
 from agentx.fleet.local_copy import Home, bring, remote_of
 from agentx.fleet.submission import Submission, bring_up, submit
+from agentx.fleet.telemetry import Parts
 from agentx.search.kept_vectors import KeptVectors
 from agentx.settings import Settings
 from agentx.storage.git.exchange.remotes import PushRefused, Remote, RemoteFailed
