@@ -3,6 +3,7 @@
 - ``place.py``: where a fleet's database and remotes are, per tenant; a private file of the user.
 - ``submission.py``: a run that was asked for, signed by the user who asks.
 - ``local_copy.py``: a worker's copy of a workspace: cloned, brought up to date, or set aside.
+- ``remote_cache.py``: signed caches beside a remote, for workers without a copy.
 - ``carrying_out.py``: one submission: fetch, open, run, push.
 - ``worker.py``: takes submissions from the queue, shows signs of life, takes over those of dead workers.
 - ``telemetry.py``: the trace of a submission, and the metrics.

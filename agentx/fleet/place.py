@@ -12,6 +12,7 @@ from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
+from agentx.trust import records
 from agentx.trust.fleet_remotes import DEFAULT_TENANT, WORKSPACE, file_of, is_tenant, url_of
 from agentx.trust.store import Store
 
@@ -106,7 +107,7 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
     keep_days: float = KEEP_DAYS,
     index: str = LOCAL,
 ) -> Place:
-    """Create a tenant's tables, and remember where they are.
+    """Create a tenant's tables, remember where they are, and accept the user's own signature here.
 
     Args:
         settings: Settings from the environment.
@@ -123,7 +124,7 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
     Raises:
         UsageError: An argument cannot be used, or holds a password.
         QueueFailed: The database cannot be reached.
-        StoreUnusable: The file cannot be written.
+        StoreUnusable: The file cannot be written, or the caller is a program of an agent's run.
     """
     if not is_tenant(tenant):
         raise UsageError(
@@ -154,7 +155,9 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
     with opened(_complete(place, settings)) as queue:
         queue.create()
         CallLimits(queue).create(limits)
-    Store(settings.state_dir).write(file_of(tenant), msgspec.json.encode(place))
+    store = Store(settings.state_dir)
+    records.accept(store, records.own_public_key(store), settings)
+    store.write(file_of(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
 
 

@@ -32,7 +32,9 @@ from agentx.storage.clock import stamp
 from agentx.storage.errors import UsageError
 from agentx.storage.index.port import Filter, SearchKind
 from agentx.storage.text import clip, encodable, plain
+from agentx.trust import records
 from agentx.trust.fleet_remotes import DEFAULT_TENANT, check_name
+from agentx.trust.store import Store
 
 _REASON = 60
 _LIVE_S = 1.0
@@ -106,12 +108,14 @@ def initialise(  # noqa: PLR0913 - each is an option
         "lease_s": made.lease_s,
         "slots": made.slots,
         "index": made.index,
+        "key": records.own_public_key(Store(terminal.settings.state_dir)),
     }
     rows = [
         ("fleet", made.tenant),
         ("database", plain(made.shown_database)),
         ("remotes", plain(made.remote)),
         ("index", plain(made.index)),
+        ("your key", document["key"]),
     ]
     terminal.result(document, facts(rows), plain("Next: agentx fleet worker; agentx fleet submit MESSAGE"))
 

@@ -539,7 +539,7 @@ class Remote:
 def _scratch() -> Iterator[Path]:
     """Yield a temporary Git directory for objects that are not to stay here."""
     with tempfile.TemporaryDirectory(prefix="agentx-git-", ignore_cleanup_errors=True) as folder:
-        made = Path(folder).resolve()  # the directory for temporary files may be behind a link
+        made = nofollow.canonical(folder)  # the directory for temporary files may be behind a link
         nofollow.make_directory(made / "objects" / "pack", parents=True)
         yield made
 
