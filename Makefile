@@ -63,7 +63,7 @@ eval: dev model  ## score capture, hot issues and search against labelled data (
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (twenty minutes; N=50 for a tenth)
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
 
-fleet-test: dev  ## a fleet on Postgres: workers killed, frozen and cut off, the database restarted (three minutes)
+fleet-test: dev  ## a fleet on Postgres: workers killed, frozen, cut off; an index on S3, with moto[s3] flask flask-cors
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
 		echo "agentx: skipped: Postgres is not installed here (apt-get install postgresql)." >&2; exit 0; }; \
 	FLEET_POSTGRES=1 $(BIN)/python -m pytest -q tests/agentx/fleet

@@ -95,6 +95,8 @@ GOOD = {
     "fleet submit": ["fleet", "submit", "Summarise it."],
     "fleet worker": ["fleet", "worker", "--once"],
     "fleet drain": ["fleet", "drain"],
+    "fleet search": ["fleet", "search", "revenue"],
+    "fleet index": ["fleet", "index"],
     "memory maintain": ["memory", "maintain", "--dry-run"],
     "import discover": ["import", "--discover"],
     "import claude-code": ["import", "claude-code", "{file}"],
@@ -218,6 +220,8 @@ WRONG = {
     "fleet submit": ["fleet", "submit", "x", "--tenant", "nobody"],
     "fleet worker": ["fleet", "worker", "--tenant", "nobody"],
     "fleet drain": ["fleet", "drain", "--tenant", "nobody"],
+    "fleet search": ["fleet", "search", " "],
+    "fleet index": ["fleet", "index", "--publish", "--vectors"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
     "fork": ["fork", "{file}"],
@@ -264,6 +268,8 @@ WITHOUT_A_WORKSPACE = {
     "fleet status",
     "fleet worker",
     "fleet drain",
+    "fleet search",
+    "fleet index",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}
 SILENT = {"chat", "watch"}
 """Says nothing of an empty pipe, and nothing where nothing changed."""
@@ -309,7 +315,8 @@ def filled(root, trusted, tmp_path, script, monkeypatch, environment):
                 Runner(ws.engine, Path(places["pipeline"]), lambda _name: played).run()
             (root / "artifacts" / "a.md").write_text("It is otherwise.\n")
         if words[0] == "fleet" and words[1] != "init":
-            places_of_fleet.initialise(read_settings(), "", str(tmp_path / "{workspace}.git"))
+            place = str(tmp_path / "{workspace}.git")
+            places_of_fleet.initialise(read_settings(), "", place, index=str(tmp_path / "published"))
         if words[0] == "schedule":
             with Workspace.open(root) as ws:
                 schedules.add(ws, ScheduleSet(id="news", cron="0 0 1 1 *", task="Look for news."))
