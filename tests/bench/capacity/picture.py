@@ -40,17 +40,15 @@ def draw(found, path):
     wait.set(xlabel="workers", ylabel="seconds", title="Wait for a worker at the peak", yscale="log")
     wait.legend(frameon=False)
 
-    for (name, row), colour in zip(found["saturation"].items(), (BLUE, ORANGE, GREEN), strict=True):
-        full = row["runs_per_day"] / 0.7
-        loads = [full * part / 100 for part in range(2, 101)]
-        busy.plot([one / 1e6 for one in loads], range(2, 101), color=colour, label=name)
+    full = {name: row["runs_per_day"] / 0.7e6 for name, row in found["saturation"].items()}
+    most = 1.1 * sorted(full.values())[1]
+    for (name, where), colour in zip(full.items(), (BLUE, ORANGE, GREEN), strict=True):
+        busy.plot([0, most], [0, 100 * most / where], color=colour, label=name)
     busy.axhline(70, color=INK, linestyle=":", linewidth=1)
     busy.axvline(load["runs_per_day"] / 1e6, color=INK, linestyle="--", linewidth=1)
     busy.set(
-        xlabel="million runs a day",
-        ylabel="% busy in the busiest hour",
-        title="One Postgres, one Git host",
-        xscale="log",
+        xlabel="million runs a day", ylabel="% busy in the busiest hour", title="One Postgres, one Git host"
     )
-    busy.legend(frameon=False, loc="upper left", fontsize=8)
+    busy.set(xlim=(0, most), ylim=(0, 100))
+    busy.legend(frameon=True, framealpha=1, loc="lower right", fontsize=8, bbox_to_anchor=(1.0, 0.06))
     figure.savefig(path, metadata={"Date": None})

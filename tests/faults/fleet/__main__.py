@@ -248,6 +248,7 @@ class Harness:
             if unburied := [pid for pid in dead if state_of(pid) == "Z"]:
                 self.findings.append(f"{one.name} has {len(unburied)} zombie processes")
             if one.process:
+                one.wait_until_ready(END_S)
                 one.ask_to_end()
         for one in self.workers:
             if one.process is None:

@@ -60,8 +60,10 @@ def state_of(pid):
 class Host:
     """A host, and the processes on it."""
 
-    def __init__(self, network, name, *networks):
+    def __init__(self, network, folder, name, *networks):
         self.name, self.network = name, network
+        self.mark = f"{folder}/{name}"
+        """In the environment of its processes; no other harness on this machine has the same."""
         self.address = network.host(name, *networks) if network else dict.fromkeys(NETWORKS, "127.0.0.1")
 
     def command(self, *words):
@@ -71,7 +73,7 @@ class Host:
         """The ids of its processes, dead ones that nobody buried among them."""
         if self.network:
             return self.network.processes(self.name)
-        mark, found = f"FLEET_HOST={self.name}".encode(), []
+        mark, found = f"FLEET_HOST={self.mark}".encode(), []
         for one in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if mark in (one / "environ").read_bytes().split(b"\0"):
@@ -98,7 +100,7 @@ class GitHost(Host):
     """A host that serves bare repositories with ``git daemon``."""
 
     def __init__(self, network, folder):
-        super().__init__(network, "git", "git")
+        super().__init__(network, folder, "git", "git")
         self.remotes = folder / "remotes"
         self.remotes.mkdir()
         self._template = folder / "template.git"
@@ -126,7 +128,7 @@ class GitHost(Host):
             "git", "daemon", "--reuseaddr", "--export-all", "--enable=receive-pack", "--max-connections=0",
             f"--listen={self.address['git']}", f"--port={self.port}", f"--base-path={self.remotes}", self.remotes,
         )  # fmt: skip
-        environ = {**os.environ, "FLEET_HOST": self.name}
+        environ = {**os.environ, "FLEET_HOST": self.mark}
         self._process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
 
     def stop(self):
@@ -141,7 +143,7 @@ class DatabaseHost(Host):
     """A host with a Postgres server."""
 
     def __init__(self, network, folder):
-        super().__init__(network, "database", "database")
+        super().__init__(network, folder, "database", "database")
         self.server = Postgres(folder / "server", self.address["database"], self.command() if network else ())
         self.url = self.server.url
 
@@ -150,7 +152,7 @@ class WorkerHost(Host):
     """A host with a worker: its home, its state directory and its environment."""
 
     def __init__(self, network, name, folder, place, key, script):
-        super().__init__(network, name, *NETWORKS)
+        super().__init__(network, folder, name, *NETWORKS)
         self.root = folder / name
         self.home, self.said, self.witness = self.root / "home", self.root / "said", self.root / "witness"
         tools = self.root / "tools"
@@ -160,7 +162,7 @@ class WorkerHost(Host):
         self.environ = {
             **os.environ,
             "PYTHONPATH": f"{tools}{os.pathsep}{ROOT}",
-            "FLEET_HOST": name,
+            "FLEET_HOST": self.mark,
             "FLEET_WITNESS": str(self.witness),
             "ANTHROPIC_API_KEY": KEY,
             "AGENTX_STATE_DIR": str(self.root / "state"),
