@@ -101,6 +101,7 @@ def initialise(  # noqa: PLR0913 - each is an option
         limits=[parse(encodable(one)) for one in limit or ()],
         index=encodable(index),
     )
+    key = records.own_public_key(Store(terminal.settings.state_dir))
     document = {
         "tenant": made.tenant,
         "database": made.shown_database,
@@ -108,14 +109,14 @@ def initialise(  # noqa: PLR0913 - each is an option
         "lease_s": made.lease_s,
         "slots": made.slots,
         "index": made.index,
-        "key": records.own_public_key(Store(terminal.settings.state_dir)),
+        "key": key,
     }
     rows = [
         ("fleet", made.tenant),
         ("database", plain(made.shown_database)),
         ("remotes", plain(made.remote)),
         ("index", plain(made.index)),
-        ("your key", document["key"]),
+        ("your key", key),
     ]
     terminal.result(document, facts(rows), plain("Next: agentx fleet worker; agentx fleet submit MESSAGE"))
 
