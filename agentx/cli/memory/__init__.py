@@ -1,5 +1,5 @@
 """Commands about memory: items, review, explanations, maintenance, notes, flows.
 
-May import: cli, cli.beside, config, engine, history, memory, rule_files, storage, synthesis, trust,
+May import: cli, cli.beside, config, core, engine, history, memory, rule_files, storage, synthesis, trust,
 workspace.
 """
