@@ -32,10 +32,10 @@ TOP: dict[str, dict[str, str]] = {
         "context": "Print the context that an agent would get, and why.",
         "search": "Search files, messages, memory and sources.",
         "memory": "List, add, edit, review and retire what is remembered.",
-        "follow": "Let the rules of other workspaces hold here, too.",
     },
     RECURRING: {
         "gate": "Check an action before it is taken, and grade a task after it.",
+        "follow": "Let the rules of other workspaces hold here, too.",
         "flow": "Record procedures, and find the one for a task.",
         "schedule": "Run tasks by the clock, and report on them.",
         "fleet": "Run workspaces on many workers, over Git and a shared queue.",

@@ -157,7 +157,7 @@ def _list(terminal: Terminal) -> None:
     with opened(terminal) as ws:
         found = followed(ws.engine.following.refresh(), ws.state)
     if terminal.json:
-        terminal.document(found)
+        terminal.document({"followed": found})
         return
     if not found:
         terminal.show("No workspace is followed; `agentx follow SOURCE` follows one.")

@@ -109,6 +109,7 @@ GOOD = {
     "recap": ["recap"],
     "undo": ["undo"],
     "restore": ["restore", "outlook.md", "--at", "2"],
+    "follow": ["follow"],
     "fork": ["fork", "{new}", "--at", "3"],
     "push": ["push", "--url", "{bare}"],
     "pull": ["pull", "backup", "--url", "{bare}"],
@@ -224,6 +225,7 @@ WRONG = {
     "fleet index": ["fleet", "index", "--publish", "--vectors"],
     "undo": ["undo", "--at", "3"],
     "restore": ["restore", "outlook.md", "--at", "999"],
+    "follow": ["follow", "not-there"],
     "fork": ["fork", "{file}"],
     "push": ["push", "nowhere"],
     "pull": ["pull", "nowhere"],
@@ -464,11 +466,11 @@ def test_what_stands_behind_two_dashes_is_no_option(call, root):
     assert done.json["event"]["data"]["body"]["text"] == "--json"
 
 
-def test_the_help_lists_the_daily_commands_first_and_at_most_45(call):
+def test_the_help_lists_the_daily_commands_first_and_at_most_46(call):
     text = call("--help").out
     lines = [(word, line) for rows in TOP.values() for word, line in rows.items()]
     assert len(next(iter(TOP.values()))) == 13
-    assert len(lines) <= 45
+    assert len(lines) <= 46
     assert re.findall(r"^│ (\w+) ", text, re.MULTILINE) == [word for word, _ in lines]
     for word, line in lines:
         assert re.search(rf"│ {word} +{re.escape(line)}", text), word

@@ -30,10 +30,10 @@ def test_a_workspace_is_followed_listed_and_left(call, pair):
         "can only be changed there: `agentx -C '"
         in call("-C", mine, "memory", "retire", "Règles-d-équipe:c-2").err
     )
-    [listed] = call("-C", mine, "--json", "follow").json
+    [listed] = call("-C", mine, "--json", "follow").json["followed"]
     assert (listed["name"], listed["source"], listed["event"]) == ("Règles-d-équipe", "../Règles d'équipe", 3)
     assert "does not hold" not in call("-C", mine, "follow", "--stop", "Règles-d-équipe").err
-    assert call("-C", mine, "--json", "follow").json == []
+    assert call("-C", mine, "--json", "follow").json == {"followed": []}
     assert REVIEW not in call("-C", mine, "memory", "list").out
 
 
