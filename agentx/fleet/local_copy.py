@@ -22,7 +22,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory, write_file, write_temporary
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.exchange.remotes import Remote, RemoteFailed
-from agentx.transfer.push_pull import pull
+from agentx.transfer.push_pull import HistoriesDiverged, pull
 from agentx.workspace import Workspace
 
 STRANDED = "refs/agentx/stranded/"
@@ -190,11 +190,15 @@ def bring(
                 ws.close()
             if disk_is_full(error):  # nothing is wrong with the copy
                 raise
-            about = Stranded(
-                workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
-            )
-            with parts.timed("set_aside"):
-                home.set_aside(copy, about)
+            if isinstance(error, HistoriesDiverged) and error.common == error.ours[0]:
+                # The remote has every event of the copy: it was purged, and a copy set aside is pushed.
+                nofollow.remove_tree(copy)
+            else:
+                about = Stranded(
+                    workspace=submission.workspace, submission=submission.id, url=url, why=str(error)[:500]
+                )
+                with parts.timed("set_aside"):
+                    home.set_aside(copy, about)
         else:
             return ws, fetched, "warm"
     with parts.timed("fetch"):

@@ -186,6 +186,25 @@ def test_what_was_purged_does_not_come_back_with_caches_that_were_left(
     assert not (ws.root / ".agentx" / "vectors").exists()
 
 
+def test_a_worker_s_copy_from_before_a_purge_is_deleted_and_not_set_aside(offered, tmp_path, first):
+    home, submission = (
+        Home(tmp_path / "home"),
+        Submission(id="s" * 8, tenant="t", workspace="task", message="x"),
+    )
+    copy = home.copies / "task"
+    Remote.clone(offered, copy)
+    with Workspace.open(tmp_path / "copy", settings=first) as ws:
+        said = next(one.seq for one in ws.events() if one.type == "UserMessageSent")
+        ws.purge(said)
+        subprocess.run(["git", "-C", offered, "update-ref", "-d", "refs/heads/main"], check=True)
+        push(ws.engine, "again", offered)
+    ws, _, temperature = bring(home, copy, offered, submission, first, Parts(report=False))
+    with ws:
+        assert temperature == "cold"
+        assert "foo" not in str([one.data for one in ws.events()])
+    assert home.waiting() == []
+
+
 def test_caches_are_replaced_not_added_to(offered, tmp_path, first):
     with Workspace.open(tmp_path / "copy", settings=first) as ws:
         ws.say("More.")
