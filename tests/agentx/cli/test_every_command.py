@@ -95,6 +95,7 @@ GOOD = {
     "fleet submit": ["fleet", "submit", "Summarise it."],
     "fleet worker": ["fleet", "worker", "--once"],
     "fleet drain": ["fleet", "drain"],
+    "fleet prune": ["fleet", "prune"],
     "fleet search": ["fleet", "search", "revenue"],
     "fleet index": ["fleet", "index"],
     "memory maintain": ["memory", "maintain", "--dry-run"],
@@ -221,6 +222,7 @@ WRONG = {
     "fleet submit": ["fleet", "submit", "x", "--tenant", "nobody"],
     "fleet worker": ["fleet", "worker", "--tenant", "nobody"],
     "fleet drain": ["fleet", "drain", "--tenant", "nobody"],
+    "fleet prune": ["fleet", "prune", "--tenant", "nobody"],
     "fleet search": ["fleet", "search", " "],
     "fleet index": ["fleet", "index", "--publish", "--vectors"],
     "undo": ["undo", "--at", "3"],
@@ -270,6 +272,7 @@ WITHOUT_A_WORKSPACE = {
     "fleet status",
     "fleet worker",
     "fleet drain",
+    "fleet prune",
     "fleet search",
     "fleet index",
 } | {f"pipeline {name}" for name in ("plan", "schema", "new", "matrix", "graph")}

@@ -62,8 +62,11 @@ def test_a_host_gets_tools_resources_and_prompts(task, place, mode):
 
 
 def wait_until_gone(pid):
+    """Wait until a process and its threads have ended: the last of them closes its files."""
     with suppress(OSError):
-        while Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z":
+        while len(os.listdir(f"/proc/{pid}/task")) > 1 or (
+            Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+        ):
             time.sleep(0.01)
 
 

@@ -15,7 +15,7 @@ VIEWS = {
     "memory": "Memory",
     "memory/r-15": "Run the tests",
     "memory/c-4": "Never create",
-    "memory/k-265.2": "Anna",
+    "memory/{anna}": "Anna",
     "candidates": "Candidates",
     "problems": "Problems",
     "flows": "Flows",
@@ -75,10 +75,13 @@ def recorded(ws, before, one, what):
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_every_view_shows_its_data_and_hinders_nobody(watch, url, size):
+def test_every_view_shows_its_data_and_hinders_nobody(watch, url, size, opened):
+    anna = next(
+        item.id for item in opened.memory("knowledge", status=None) if item.text.startswith("Anna is the")
+    )
     looking = watch(url, size)
     for path, title in VIEWS.items():
-        looking.go(path, title)
+        looking.go(path.format(anna=anna), title)
         assert looking.page.evaluate("document.documentElement.scrollWidth") <= size["width"], path
         assert not looking.page.query_selector("#main .error, #main > .empty"), path
         for scheme in ("light", "dark"):
