@@ -102,7 +102,7 @@ def excludes(new: str, old: str, *, only_numbers: bool = False) -> bool:
 def marks(text: str) -> frozenset[str]:
     """Return what a demand chooses among and limits; a demand that excludes another shares one of them.
 
-    >>> sorted(marks("US English everywhere")) == sorted(marks("use British spelling in the docs"))
+    >>> bool(marks("US English everywhere") & marks("use British spelling in the docs"))
     True
     """
     return frozenset(

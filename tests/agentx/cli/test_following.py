@@ -10,6 +10,12 @@ from agentx.settings import read_settings
 REVIEW = "Never push to main without a review."
 
 
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch, tmp_path):
+    """No fleet of another test, and none for others."""
+    monkeypatch.setenv("AGENTX_STATE_DIR", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def pair(call, tmp_path):
     """Two workspaces beside each other; the first has a rule."""

@@ -31,7 +31,7 @@ NOTHING_TO_DO = {"approve", "pipeline amend", "pipeline redo"}
 
 NOT_THE_DISK = {
     "schedule daemon", "pipeline run", "pull", "trust issue",
-    "fleet init", "fleet status", "fleet submit", "fleet worker", "fleet drain", "fleet search", "fleet index",
+    "fleet init", "fleet status", "fleet submit", "fleet worker", "fleet drain", "fleet prune", "fleet search", "fleet index",
 }  # fmt: skip
 """What ends for another reason, which it says."""
 
