@@ -113,7 +113,7 @@ def sweep_in_process(root: Path, settings: Settings) -> Iterator[tuple[str, str,
             for ref, commit, pushed in deliver(folder, about, settings):
                 yield str(folder), ref, *named, commit, pushed
                 told = True
-        except AgentXError:
+        except (AgentXError, OSError):
             if not told:  # it cannot be read: a person has to look
                 yield str(folder), f"{STRANDED}{about.submission}-{folder.name}", *named, "", False
 
@@ -148,6 +148,7 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings, 
     with home.alone(submission.workspace) as copy:
         records = str(home.keep_records(url, submission))
         own = msgspec.structs.replace(settings, trust_record=records, user=submission.user)
+        why = ""
         for _ in range(_ROUNDS):
             ws, fetched, temperature = _reached(lambda: bring(home, copy, url, submission, own, parts), parts)
             with ws:
@@ -155,8 +156,12 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings, 
                     result = _run(ws, submission, parts)
                 try:
                     commit = _push(ws, remote_of(copy, url, own), fetched, parts)
-                except (HistoriesDiverged, RemoteAhead, PushRefused):
-                    continue  # another worker was first: the copy is set aside, and its history is looked at
+                except (HistoriesDiverged, RemoteAhead):
+                    why = "other pushes to this workspace came first each time"
+                    continue  # the copy is set aside, and the new history is looked at
+                except PushRefused as error:
+                    why = one_line(str(error))
+                    continue
             if result.status == "INTERRUPTED":
                 raise KeyboardInterrupt
             home.finished(submission.workspace)
@@ -165,7 +170,7 @@ def carry_out(home: Home, url: str, submission: Submission, settings: Settings, 
             if remote_cache.is_due(copy, ws.engine.log.snapshot_seq):
                 home.offer_caches(submission.workspace, url)
             return msgspec.structs.replace(result, commit=commit, copy=temperature, seconds=parts.seconds)
-        return Result(status="AGAIN", reason="other pushes to this workspace came first each time")
+        return Result(status="AGAIN", reason=why)
 
 
 def _run(ws: Workspace, submission: Submission, parts: Parts) -> Result:

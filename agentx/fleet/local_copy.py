@@ -19,7 +19,7 @@ from agentx.fleet.telemetry import Parts
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
-from agentx.storage.files.durable import sync_directory, write_file, write_temporary
+from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, write_file, write_temporary
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.exchange.remotes import Remote, RemoteFailed
 from agentx.transfer.push_pull import HistoriesDiverged, pull
@@ -31,8 +31,8 @@ STRANDED = "refs/agentx/stranded/"
 LOCK_S = 3600.0
 """How long a copy is waited for: its holder is a run of an earlier worker that is still at work."""
 
-_ABOUT = "about.json"
-_COPY = "copy"
+_ABOUT = ".json"
+_GONE = ".gone"
 
 
 class Stranded(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,12 +101,13 @@ class Home:
 
     def offer_caches(self, workspace: str, url: str) -> None:
         """Note that a workspace's caches are worth being kept beside its remote."""
-        nofollow.write(self._offers / workspace, url.encode())
+        made = write_temporary(self._offers, url.encode(), 0o600, sync=False)
+        nofollow.replace(made, self._offers / workspace)
 
     def offers(self) -> list[tuple[str, str]]:
         """Return the workspaces whose caches are to be pushed, with the URLs of their remotes."""
         found = []
-        for path in nofollow.listed(self._offers):
+        for path in _named(self._offers):
             with contextlib.suppress(FileNotFoundError):
                 found.append((path.name, nofollow.read_text(path)))
         return found
@@ -125,7 +126,7 @@ class Home:
 
     def unpublished(self) -> list[str]:
         """Return the workspaces whose published index is behind."""
-        return [path.name for path in nofollow.listed(self._unpublished)]
+        return [path.name for path in _named(self._unpublished)]
 
     def noted(self, workspace: str) -> str:
         """Return a mark of the latest :meth:`to_publish`."""
@@ -136,23 +137,39 @@ class Home:
         nofollow.remove(self._unpublished / workspace, missing_ok=True)
 
     def set_aside(self, copy: Path, about: Stranded) -> None:
-        """Move a copy out of the way, with all that it has."""
+        """Move a copy out of the way, with all that it has.
+
+        What is known of it is written first, then one rename moves it: a sweep meanwhile sees all or nothing.
+        """
         made = self.stranded / uuid.uuid4().hex
-        nofollow.make_directory(made)
-        write_file(made / _ABOUT, msgspec.json.encode(about), 0o600)
-        nofollow.replace(copy, made / _COPY)
-        for folder in (self.copies, made, self.stranded):
+        write_file(made.with_suffix(_ABOUT), msgspec.json.encode(about), 0o600)
+        nofollow.replace(copy, made)
+        for folder in (self.copies, self.stranded):
             sync_directory(folder)
 
     def waiting(self) -> list[tuple[Path, Stranded]]:
         """Return what was set aside here and is not known to be on the remote yet."""
+        for gone in nofollow.listed(self.stranded, suffix=_GONE):
+            nofollow.remove_tree(gone, ignore_errors=True)  # a crash came while it was removed
         found = []
-        for folder in nofollow.listed(self.stranded):
-            if nofollow.is_directory(folder / _COPY):
-                found.append((folder, msgspec.json.decode(nofollow.read(folder / _ABOUT), type=Stranded)))
-            else:  # a crash came before the copy was moved, or while it was removed
-                nofollow.remove_tree(folder)
+        for about in nofollow.listed(self.stranded, suffix=_ABOUT):
+            folder = about.with_suffix("")
+            if nofollow.is_directory(folder):
+                found.append((folder, msgspec.json.decode(nofollow.read(about), type=Stranded)))
         return found
+
+    def delivered(self, folder: Path) -> None:
+        """Remove what was set aside; the remote has it."""
+        gone = folder.with_suffix(_GONE)
+        with contextlib.suppress(OSError):  # then it is delivered again
+            nofollow.replace(folder, gone)
+            nofollow.remove(folder.with_suffix(_ABOUT), missing_ok=True)
+            nofollow.remove_tree(gone, ignore_errors=True)
+
+
+def _named(folder: Path) -> list[Path]:
+    """Return the files in a directory that are named after workspaces; others are being written."""
+    return [path for path in nofollow.listed(folder) if not path.name.startswith(TEMPORARY_PREFIX)]
 
 
 def bring(
@@ -244,7 +261,7 @@ def deliver(folder: Path, about: Stranded, settings: Settings) -> Iterator[tuple
         RemoteFailed: The remote cannot be reached, or refuses the ref.
         AgentXError: The copy cannot be read; it stays where it is.
     """
-    with Workspace.open(folder / _COPY, settings=settings) as ws:
+    with Workspace.open(folder, settings=settings) as ws:
         head = ws.engine.settle()[0]
         ref = f"{STRANDED}{about.submission}-{head[:12]}"
         remote, repo = remote_of(ws.root, about.url, settings), ws.engine.git.repo

@@ -46,7 +46,7 @@ EMBED_S = 5.0
 goes on."""
 
 _BARE = 512
-_LOOK_S, _IDLE_S = 0.25, 600.0
+_LOOK_S, _BUSY_S, _IDLE_S = 0.25, 2.0, 600.0
 _PATIENT_S, _PATIENCE_S = 30.0, 60.0
 """After so many seconds without a free copy it is waited for, so long."""
 END_S = 30.0
@@ -197,7 +197,7 @@ def _about(name: str, mark: Mark, *, more: bool = False) -> Published:
 def in_process(
     root: Path, name: str, place: Place, settings: Settings, wait_s: float
 ) -> Iterator[Published | str]:
-    """Publish a worker's copy; yield how far it is, or why that failed; nothing if the copy is busy."""
+    """Publish a worker's copy; yield how far it is, or why that failed: an empty text if the copy is busy."""
     home = Home(root)
     own = msgspec.structs.replace(settings, trust_record=str(home.records_of(name)))
 
@@ -213,11 +213,13 @@ def in_process(
     try:
         indexes = opened(place, settings)
         yield bring_up(indexes, name, opening, "origin")
-    except (WorkspaceBusy, KeyboardInterrupt):
+    except WorkspaceBusy:
+        yield ""
+    except KeyboardInterrupt:
         return
     except PublishedByAnother:
         yield Published(workspace=name, more=True)
-    except AgentXError as error:
+    except (AgentXError, OSError) as error:
         yield one_line(str(error))
 
 
@@ -271,7 +273,12 @@ class Publisher:
 
     def _work(self) -> None:
         while not self._stop.is_set():
-            waits = self._round()
+            try:
+                waits = self._round()
+            except OSError as error:  # its notes cannot be read now
+                self._on_fault(f"No index is published for a while: {one_line(str(error))}")
+                waits = True
+                self._stop.wait(_PAUSE_S)
             self._woken.wait(_LOOK_S if waits else _IDLE_S)
             self._woken.clear()
         self._round()
@@ -282,31 +289,46 @@ class Publisher:
         for name in self._home.unpublished():
             if self._over.is_set():
                 return True
-            if time.monotonic() < self._not_before.get(name, 0.0):
+            waits_for_copy = name not in self._pauses
+            if time.monotonic() < self._not_before.get(name, 0.0) and not (
+                waits_for_copy and self._stop.is_set()
+            ):
                 left = True
                 continue
             since = self._first.setdefault(name, time.monotonic())
             waits = self._stop.is_set() or time.monotonic() - since > _PATIENT_S
-            left |= not self._publish(name, _PATIENCE_S if waits else 0.0)
+            try:
+                left |= not self._publish(name, _PATIENCE_S if waits else 0.0)
+            except (AgentXError, OSError) as error:  # no process can be started now, say
+                left = True
+                self._failed(name, one_line(str(error)))
         return left
 
     def _publish(self, name: str, wait_s: float) -> bool:
         """Publish a workspace; return whether nothing is left of it."""
         noted = self._home.noted(name)
-        said = list(self._pool.call(in_process, self._home.root, name, self._place, self._settings, wait_s))
-        if said and isinstance(said[0], Published):
+        given = self._home.root, name, self._place, self._settings, wait_s
+        said: list[Published | str] = list(self._pool.call(in_process, *given))
+        found = said[0] if said else "its process ended without a result"
+        if isinstance(found, Published):
             self._pauses.pop(name, None)
+            self._not_before.pop(name, None)
             with self._lock:
-                if said[0].more or self._home.noted(name) != noted:
+                if found.more or self._home.noted(name) != noted:
                     return False
                 self._home.published(name)
                 self._first.pop(name, None)
             return True
-        if said:
-            pause = min(self._pauses.get(name, _PAUSE_S / 2) * 2, _LONGEST_PAUSE_S)
-            self._pauses[name], self._not_before[name] = pause, time.monotonic() + pause
-            self._on_fault(f"The index of {name} was not published and will be tried again: {said[0]}")
+        if not found:
+            self._not_before[name] = time.monotonic() + _BUSY_S
+        elif not self._over.is_set():
+            self._failed(name, found)
         return False
+
+    def _failed(self, name: str, why: str) -> None:
+        pause = min(self._pauses.get(name, _PAUSE_S / 2) * 2, _LONGEST_PAUSE_S)
+        self._pauses[name], self._not_before[name] = pause, time.monotonic() + pause
+        self._on_fault(f"The index of {name} was not published and will be tried again: {why}")
 
 
 # --- searching ----------------------------------------------------------------------------------------------

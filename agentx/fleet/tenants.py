@@ -30,6 +30,7 @@ from agentx.scheduling.shared_queue import Slots
 from agentx.settings import Settings, hide_memory, read_settings, replace_environment
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
+from agentx.storage.process_memory import machine_bytes
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
@@ -175,7 +176,8 @@ class TenantWorkers:
         on_result: Called with each submission and its result, in some thread.
         on_fault: Called with a sentence when something fails; work goes on.
         grace_s: How long runs may continue after :meth:`stop`, in seconds.
-        memory_bytes: Bound on the memory of all their processes, in bytes; each tenant has an equal part.
+        memory_bytes: Bound on the memory of all their processes, in bytes, by default half of the machine's;
+            each tenant has an equal part.
     """
 
     def __init__(
@@ -190,7 +192,7 @@ class TenantWorkers:
     ) -> None:
         self._works, self._total, self._slots = works, slots, SharedSlots(slots)
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
-        self._memory_bytes = memory_bytes // len(works)
+        self._memory_bytes = (memory_bytes or machine_bytes() // 2) // len(works)
         self._stop = threading.Event()
         self._processes: dict[str, BaseProcess] = {}
 

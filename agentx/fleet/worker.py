@@ -26,15 +26,17 @@ from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
 from agentx.settings import Settings
-from agentx.storage.errors import UsageError
+from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
+from agentx.storage.text import one_line
 
 BEATS_PER_LEASE = 4
 LOOK_S = 0.25
-AGAIN_S = 1.0
-"""Seconds until a submission is tried again on a worker that could not carry it out."""
+AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
+"""Pauses before a submission is tried again on a worker that could not carry it out; each is twice the one
+before, up to the longest."""
 
 PRUNE_S, DAY_S = 3600.0, 86_400.0
 END_S = 30.0
@@ -137,7 +139,7 @@ class Worker:
             self._left.set()
         for thread in (pulse, sweeper):
             thread.join()
-        self._deliver()
+        self._tried(self._deliver)
         self._pool.close()
         with suppress(QueueFailed):  # then the lease says it
             self._queue.leave(self.name)
@@ -156,9 +158,10 @@ class Worker:
                 result = Result(status="REFUSED", reason=why)
             else:
                 result = self._result_of(submission, attempt)
+                # The run is pushed: what fails here may not change its result.
                 if result.commit:
-                    self._publisher.note(submission.workspace)
-                self._on_result(submission, result)
+                    self._tried(functools.partial(self._publisher.note, submission.workspace))
+                self._tried(functools.partial(self._on_result, submission, result))
             attempt.took(result.status, run=result.run, copy=result.copy, already=result.already)
         return msgspec.json.encode(result).decode()
 
@@ -167,21 +170,24 @@ class Worker:
         try:
             submission = msgspec.json.decode(payload, type=Submission)
             self._place.remote_of(submission.workspace)
-        except (msgspec.MsgspecError, UsageError) as error:
+        except (msgspec.MsgspecError, UsageError, UnicodeError, TypeError) as error:
             return None, str(error)
         other = submission.tenant != self._place.tenant
         return submission, f"it is for the tenant {submission.tenant!r}" if other else ""
 
     def _result_of(self, submission: Submission, attempt: Attempt) -> Result:
         """Have a process carry out a submission, again if it dies."""
-        lost, told, url = 0, "", self._place.remote_of(submission.workspace)
+        lost, told, pause, url = 0, "", AGAIN_S, self._place.remote_of(submission.workspace)
         while True:
             if self._stop.is_set():
                 raise KeyboardInterrupt
             carry_out = functools.partial(in_process, report=attempt.reports)
             given = self._home.root, url, submission, self._settings
             said = self._pool.call(carry_out, *given, answer=self._limits.answer)
-            result: Result | None = attempt.last(said)
+            try:
+                result: Result | None = attempt.last(said)
+            except OSError as error:  # no process can be started now
+                result = Result(status="AGAIN", reason=one_line(str(error)))
             if result is not None and result.status != "AGAIN":
                 return result
             lost += result is None
@@ -191,36 +197,53 @@ class Worker:
                 if result.reason != told:
                     self._on_fault(f"{submission.workspace} is tried again: {result.reason}")
                 told = result.reason
-                self._stop.wait(AGAIN_S)
+                self._stop.wait(pause)
+                pause = min(2 * pause, LONGEST_AGAIN_S)
 
     # --- beside the work ------------------------------------------------------------------------------------
 
     def _beat(self) -> None:
         """Show signs of life, take over what dead workers had, and delete what is old, until the end."""
         fault, pruned_at = "", -PRUNE_S
+
+        def beat() -> None:
+            nonlocal pruned_at
+            if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
+                self._stop.set()
+            self._telemetry.took_over(self._queue.take_over(self._place.lease_s))
+            self._pool.tidy()
+            if time.monotonic() >= pruned_at + PRUNE_S:
+                self._queue.prune(self._place.keep_days * DAY_S)
+                pruned_at = time.monotonic()
+
         while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
-            try:
-                if self._queue.beat(self.name, self._slots.total, len(self._pool.busy())):
-                    self._stop.set()
-                self._telemetry.took_over(self._queue.take_over(self._place.lease_s))
-                self._pool.tidy()
-                if time.monotonic() >= pruned_at + PRUNE_S:
-                    self._queue.prune(self._place.keep_days * DAY_S)
-                    pruned_at = time.monotonic()
-                fault = ""
-            except QueueFailed as error:
-                if str(error) != fault:
-                    self._on_fault(str(error))
-                fault = str(error)
+            fault = self._tried(beat, fault)
 
     def _sweep(self) -> None:
         """Push what was set aside, now and then, until the end."""
-        while True:
+        fault = ""
+
+        def sweep() -> None:
             self._deliver()
             if self._home.offers():
                 list(self._pool.call(offer_in_process, self._home.root, self._settings))
+
+        while True:
+            fault = self._tried(sweep, fault)
             if self._left.wait(min(10.0, self._place.lease_s / BEATS_PER_LEASE)):
                 return
+
+    def _tried(self, do: Callable[[], None], told: str = "") -> str:
+        """Do something whose failure may end no thread; report why it failed unless told, and return that."""
+        try:
+            do()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - without a beat the runs would go to others
+            named = "" if isinstance(error, AgentXError) else f"{type(error).__name__}: "
+            why = named + one_line(str(error))
+            if why != told:
+                self._on_fault(why)
+            return why
+        return ""
 
     def _deliver(self) -> None:
         if not self._home.waiting() and not self._home.unfinished():
@@ -244,7 +267,7 @@ class Worker:
                 self._on_fault(str(error))
             else:
                 if pushed:
-                    nofollow.remove_tree(folder, ignore_errors=True)
+                    self._home.delivered(Path(folder))
 
     def _is_idle(self) -> bool:
         try:

@@ -32,6 +32,9 @@ MOST_RUNS = 1_000
 IDLE_S = 300.0
 """Seconds after which an idle process ends."""
 
+END_S = 10.0
+"""Seconds that an idle process has to end, before it is killed."""
+
 _FIRST_BYTES = 192 * 1024 * 1024
 """Estimated resident memory of the first process in a run."""
 
@@ -56,10 +59,17 @@ class _Resident(msgspec.Struct, eq=False):
     pipe: Connection
     idle_at: float = 0.0
 
-    def end(self) -> None:
-        """End it; it has no call."""
+    def end(self, limit_s: float | None = None) -> None:
+        """End it; it has no call.
+
+        Args:
+            limit_s: Seconds after which it is killed; by default it is waited for.
+        """
         self.pipe.close()
-        self.process.join()
+        self.process.join(limit_s)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
 
 
 class RunPool:
@@ -119,7 +129,9 @@ class RunPool:
                 if kind == _SAID:
                     yield value
                 elif kind == _ASKED:
-                    one.pipe.send(answer(value))
+                    answered = answer(value)
+                    with suppress(OSError):  # it was interrupted, and has ended: what it said still comes
+                        one.pipe.send(answered)
                 else:
                     last = kind == _LAST
                     return
@@ -156,7 +168,7 @@ class RunPool:
             while self._idle and self._bytes() > self._total_bytes:
                 ended.append(self._idle.pop(0))
         for one in ended:
-            one.end()
+            one.end(END_S)
 
     def memory(self) -> list[int]:
         """Return the resident memory of each process, in bytes."""
@@ -170,7 +182,7 @@ class RunPool:
         for one in idle:
             one.pipe.close()
         for one in idle:
-            one.process.join()
+            one.end(END_S)
 
     def _bytes(self) -> int:
         return sum(rss_bytes(one.process.pid) for one in (*self._idle, *self._busy))
@@ -205,19 +217,28 @@ class RunPool:
 
 _turn = threading.Lock()
 _asking: Connection | None = None
+_owed = False
+"""Whether an answer may be in the pipe that nobody reads, because the question was interrupted."""
 
 
 def ask(question: Any) -> Any:
     """Ask the process that called, in the middle of a call; ``None`` outside of one.
 
+    After a question that was interrupted the answers are out of step: it is ``None`` from then on, and the
+    process takes no further call.
+
     Raises:
         EOFError: The process that called is gone.
     """
+    global _owed  # noqa: PLW0603 - a process serves one pipe
     with _turn:
-        if _asking is None:
+        if _asking is None or _owed:
             return None
+        _owed = True
         _asking.send((_ASKED, question))
-        return _asking.recv()
+        answer = _asking.recv()
+        _owed = False
+        return answer
 
 
 def tell(said: Any) -> None:
@@ -243,7 +264,7 @@ def _serve(pipe: Connection, settings: Settings, most_bytes: int, most_runs: int
                 with _turn:
                     pipe.send((_SAID, said))
             PATTERNS.save()
-            last = done == most_runs or rss_bytes() > most_bytes
+            last = _owed or done == most_runs or rss_bytes() > most_bytes
             pipe.send((_LAST if last else _DONE, None))
             if last:
                 return

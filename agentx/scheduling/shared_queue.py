@@ -519,16 +519,20 @@ class SharedQueue:
     def _return_unstarted(self) -> None:
         """Return to the queue what DBOS claimed and then could not start, because the database failed."""
         until = time.monotonic() - UNSTARTED_S
-        for submission in [one for one, at in list(self._claimed.items()) if at <= until]:
+        for submission, at in [(one, at) for one, at in list(self._claimed.items()) if at <= until]:
             if self._claimed.pop(submission, None) is None:
                 continue  # it has started at this moment
-            self._execute(
-                f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
-                "started_at_epoch_ms = NULL WHERE workflow_uuid = :id AND status = 'PENDING' "
-                "AND executor_id = :worker",
-                id=submission,
-                worker=self._worker,
-            )
+            try:
+                self._execute(
+                    f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
+                    "started_at_epoch_ms = NULL WHERE workflow_uuid = :id AND status = 'PENDING' "
+                    "AND executor_id = :worker",
+                    id=submission,
+                    worker=self._worker,
+                )
+            except QueueFailed:
+                self._claimed[submission] = at  # with its slot, until the database is back
+                raise
             self._slots.give_back()
 
     # --- what was set aside ---------------------------------------------------------------------------------
@@ -646,7 +650,9 @@ class SharedQueue:
             return claimed
 
         name = "start_queued_partitioned_workflows"
-        theirs = getattr(SystemDatabase, name)
+        theirs = getattr(SystemDatabase, name, None)
+        if theirs is None:
+            raise QueueFailed("A fleet needs another version of DBOS: pip install 'dbos>=3.4,<3.5'.")
         setattr(SystemDatabase, name, claim)
         try:
             yield

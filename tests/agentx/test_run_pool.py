@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from agentx.scheduling import run_pool
 from agentx.scheduling.run_pool import RunPool, ask
 from agentx.settings import read_settings
 
@@ -29,6 +30,14 @@ def grow(size):
 def asks(questions):
     for one in questions:
         yield ask(one)
+
+
+def asks_and_goes_on():
+    try:
+        yield ask("wait")
+    except KeyboardInterrupt:
+        yield "interrupted"
+    yield ask("another")
 
 
 def dies_after(said):
@@ -100,6 +109,33 @@ def test_calls_at_the_same_time_have_processes_of_their_own(pool, tmp_path):
         one.join()
     assert found == ["interrupted"] * 2
     assert not pool.busy()
+
+
+def test_after_a_question_that_was_interrupted_no_call_gets_its_answer(pool):
+    def answer(question):
+        if question == "wait":
+            [process] = pool.busy()
+            os.kill(process.pid, signal.SIGTERM)
+            if late:
+                gone(process.pid)
+        return f"for {question}"
+
+    for late in (False, True):
+        first = list(pool.call(pid))
+        assert list(pool.call(asks_and_goes_on, answer=answer)) == ["interrupted", None]
+        assert gone(first[0])
+        assert list(pool.call(asks, ["x"], answer=answer)) == ["for x"]
+
+
+def test_an_idle_process_that_does_not_end_is_killed(settings, monkeypatch):
+    monkeypatch.setattr(run_pool, "END_S", 0.5)
+    pool = RunPool(settings)
+    [number] = pool.call(pid)
+    os.kill(number, signal.SIGSTOP)
+    pool._idle_s = 0.0
+    pool.tidy()
+    assert gone(number)
+    pool.close()
 
 
 def test_a_process_that_has_become_large_or_old_takes_no_further_call(settings):

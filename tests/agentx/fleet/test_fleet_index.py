@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -13,10 +14,12 @@ import pytest
 from agentx import Workspace
 from agentx.fleet import place as places
 from agentx.fleet import published_index
-from agentx.fleet.published_index import opened, publish, search, stand, take_from
+from agentx.fleet.local_copy import Home
+from agentx.fleet.published_index import Publisher, opened, publish, search, stand, take_from
 from agentx.fleet.submission import bring_up
 from agentx.settings import read_settings
 from agentx.storage.errors import UsageError
+from agentx.storage.files.durable import TEMPORARY_PREFIX
 from agentx.storage.index.lance_table import PublishedByAnother
 from agentx.storage.index.port import Filter
 from agentx.storage.index.published import PublishFailed
@@ -100,6 +103,38 @@ def test_a_place_that_cannot_be_reached_fails_no_run_and_is_caught_up_by_the_nex
     worker.start("--once")
     assert worker.process.wait(PATIENCE_S) == 0
     assert names(found(shared, "walrus orders"))[:1] == ["one"]
+
+
+def test_a_publishing_process_that_dies_is_told_and_not_started_again_at_once(shared, tmp_path, monkeypatch):
+    told, home = [], Home(tmp_path / "home")
+    monkeypatch.setattr(published_index, "in_process", dies)
+    publisher = Publisher(shared.place, home, shared.settings, told.append)
+    publisher.note("one")
+    (tmp_path / "home" / "unpublished" / f"{TEMPORARY_PREFIX}x").touch()  # a note that is being written
+    assert publisher._round()
+    assert publisher._round()
+    publisher._pool.close()
+    assert len(told) == 1
+    assert "index of one was not published" in told[0]
+    assert "without a result" in told[0]
+
+
+def test_a_copy_in_use_is_published_later_and_no_fault(shared, tmp_path):
+    told, home = [], Home(tmp_path / "home")
+    publisher = Publisher(shared.place, home, shared.settings, told.append)
+    publisher.note("one")
+    with home.alone("one"):
+        assert publisher._round()
+    assert publisher._round()
+    publisher._stop.set()  # at the end nothing waits
+    assert not publisher._round()
+    publisher._pool.close()
+    assert told == []
+
+
+def dies(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
 
 
 def test_only_what_the_remote_has_is_published(shared, made):

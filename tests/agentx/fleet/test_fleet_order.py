@@ -45,6 +45,10 @@ class Work:
             gate.set()
 
 
+def _no_database():
+    raise ConnectionError
+
+
 def add(queue, workspace, count=1, priority=100):
     names = [f"{workspace}-{n}" for n in range(count)]
     for name in names:
@@ -130,6 +134,14 @@ def test_what_ended_long_ago_is_deleted_and_what_waits_is_kept(queue):
     assert queue.counts() == {"ENQUEUED": 2}
 
 
+def test_a_version_of_dbos_without_the_method_that_is_replaced_is_refused(queue, monkeypatch):
+    from dbos._sys_db import SystemDatabase
+
+    monkeypatch.delattr(SystemDatabase, "start_queued_partitioned_workflows")
+    with pytest.raises(QueueFailed, match="another version of DBOS"), queue.working("w", str, Slots(1)):
+        pass
+
+
 def test_what_was_claimed_and_could_not_be_started_is_started_later(queue, monkeypatch):
     from dbos import _queue as dbos_queue
 
@@ -149,6 +161,10 @@ def test_what_was_claimed_and_could_not_be_started_is_started_later(queue, monke
     queue.beat("w", 1, 0)
     with queue.working("w", work, Slots(1)):
         wait_for(lambda: failed and queue._claimed)
+        with monkeypatch.context() as away:
+            away.setattr(queue._engine, "begin", _no_database)
+            with pytest.raises(QueueFailed):
+                queue._return_unstarted()
         queue.take_over(60)
         ended(queue, 1)
     assert work.started == ["a-0"]

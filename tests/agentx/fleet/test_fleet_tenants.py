@@ -14,9 +14,10 @@ from agentx import Workspace
 from agentx.fleet import place as places
 from agentx.fleet.overview import overview
 from agentx.fleet.submission import submit
-from agentx.fleet.tenants import WANT_S, SharedSlots, read_variables, tenant_work
+from agentx.fleet.tenants import WANT_S, SharedSlots, TenantWorkers, read_variables, tenant_work
 from agentx.settings import read_settings
 from agentx.storage.errors import UsageError
+from agentx.storage.process_memory import machine_bytes
 from agentx.trust import records
 from agentx.trust.store import Store
 from tests.agentx.fleet.fleets import ROOT, wait_for
@@ -86,6 +87,11 @@ def test_a_slot_is_not_kept_for_a_tenant_that_asks_no_more_and_an_ended_process_
     assert slots.take("a")
     slots.forget("a")
     assert slots.take("b")
+
+
+def test_all_tenants_together_get_half_of_the_machines_memory_by_default():
+    assert 0 < 4 * TenantWorkers([None] * 4, 1)._memory_bytes <= machine_bytes() // 2
+    assert TenantWorkers([None] * 4, 1, memory_bytes=4_000)._memory_bytes == 1_000
 
 
 def test_a_file_of_variables_that_others_can_read_or_that_is_not_one_is_refused(tmp_path):

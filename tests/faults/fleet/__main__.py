@@ -236,7 +236,7 @@ class Harness:
 
     def _left(self, one):
         found = []
-        for folder, pattern in (("stranded", "*"), ("records", "*.json")):
+        for folder, pattern in (("stranded", "*/.git"), ("records", "*.json")):
             found += [str(path.relative_to(one.home)) for path in (one.home / folder).glob(pattern)]
         return found
 
