@@ -114,19 +114,24 @@ def test_rows_that_nobody_signed_hold_no_slot_and_make_nothing_on_the_worker(fle
 def test_trust_of_an_earlier_submission_does_not_go_with_a_later_one(fleet, results):
     """Who can write the database and push could else bring back settings that the user has taken out."""
     root = fleet.root / "mine" / "task"
-    kept = []
-    keep = type("Seen", (), {"enqueue": lambda *row: kept.append(row)})()
-    with Workspace.create(root, settings=fleet.settings) as ws, places.opened(fleet.place) as queue:
-        ws.configure("checks.tests.command", "touch evil")
-        ws.trust()
-        before = submit(ws, fleet.place, keep, "Do this.")
-        ws.configure("checks.tests.command", "true")
-        ws.trust()
-        made = submit(ws, fleet.place, keep, "Do that.")
+    keep = type("Ignored", (), {"enqueue": lambda *_: None})()
+
+    def submitted(command, message):
+        with Workspace.open(root, settings=fleet.settings) as ws:
+            ws.configure("checks.tests.command", command)
+        with Workspace.open(root, settings=fleet.settings) as ws:
+            ws.trust()
+            return submit(ws, fleet.place, keep, message)
+
+    Workspace.create(root, settings=fleet.settings).close()
+    before, made = submitted("touch evil", "Do this."), submitted("true", "Do that.")
+    with Workspace.open(root, settings=fleet.settings) as ws:
         ws.configure("checks.tests.command", "touch evil")
         ws.push("fleet")
-        old, new = (one.records.splitlines() for one in (before, made))
-        forged = msgspec.structs.replace(made, records=f"{old[0]}\n{new[1]}\n")
+    forged = msgspec.structs.replace(
+        made, records=f"{before.records.splitlines()[0]}\n{made.records.splitlines()[1]}\n"
+    )
+    with places.opened(fleet.place) as queue:
         queue.enqueue(forged.id, "task", msgspec.json.encode(forged).decode(), 100)
     [(status, reason)] = results()
     assert status == "REFUSED"
