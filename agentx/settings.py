@@ -21,6 +21,9 @@ import msgspec
 RUN = "AGENTX_RUN"
 """Variable with a token of the run, in the environment of each command and program that a run starts."""
 
+DATABASE = "AGENTX_FLEET_DATABASE"
+"""Variable with the URL of a fleet's database; it counts as a key, wherever in it the password is."""
+
 ACTS = "AGENTX_ACTS"
 """Variable with the directory where a program of a directed run reports what it has done."""
 
@@ -114,7 +117,9 @@ def is_key(name: str, value: str) -> bool:
     """
     name = name.upper()
     named = _SECRET_NAME.search(name) and not _PLACE_NAME.search(name)
-    return bool(value) and bool(named or (_LOGIN.search(value) and not _ADDRESS_NAME.search(name)))
+    return bool(value) and bool(
+        named or name == DATABASE or (_LOGIN.search(value) and not _ADDRESS_NAME.search(name))
+    )
 
 
 def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
@@ -140,7 +145,7 @@ def read_settings(environ: Mapping[str, str] | None = None) -> Settings:
         debug=found.get("AGENTX_DEBUG", "") not in ("", "0"),
         trust_record=found.get("AGENTX_TRUST_RECORD", ""),
         trusted_keys=tuple(found.get("AGENTX_TRUSTED_KEYS", "").replace(",", " ").split()),
-        fleet_database=found.get("AGENTX_FLEET_DATABASE", ""),
+        fleet_database=found.get(DATABASE, ""),
         server_idle_s=_number(found, "AGENTX_SERVER_IDLE_S", 900.0),
         server_workspaces=int(_number(found, "AGENTX_SERVER_WORKSPACES", 8)),
         server_memory_mb=_number(found, "AGENTX_SERVER_MEMORY_MB", 1_000.0),

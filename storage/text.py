@@ -1,7 +1,12 @@
 """Foreign text: decode it, make it encodable, and strip what could control a terminal."""
 
+import re
+
 BINARY_BYTES = 8_000
 """Number of leading bytes that are checked for a NUL, as in Git, to detect binary content."""
+
+_LOGIN = re.compile(r"(://[^/@:\s]*):(?!\d{1,5}/)\S*@")
+_IN_QUERY = re.compile(r"([?&][a-z]*password=)[^&\s]*", re.IGNORECASE)
 
 
 def is_binary(data: bytes) -> bool:
@@ -49,6 +54,17 @@ def plain(text: str) -> str:
     return "".join(
         letter if letter == "\n" or letter.isprintable() else " " * letter.isspace() for letter in text
     )
+
+
+def without_passwords(text: str) -> str:
+    """Replace the passwords of URLs, whatever characters they have.
+
+    >>> without_passwords("postgresql://me:a/b@c@host:5432/db?sslpassword=x&y=1")
+    'postgresql://me:…@host:5432/db?sslpassword=…&y=1'
+    >>> without_passwords("https://host:8443/~me@work")
+    'https://host:8443/~me@work'
+    """
+    return _IN_QUERY.sub(r"\1…", _LOGIN.sub(r"\1:…@", text))
 
 
 def one_line(text: str) -> str:

@@ -242,12 +242,24 @@ class _AgentRun:
         violations: tuple[Violation, ...] = (),
         waiting: PendingCall | None = None,
     ) -> RunResult:
-        """Record how the run ended, and what it used."""
+        """Record how the run ended, and what it used; a run that ended already stays as it ended."""
         used = self.bounds.usage
-        self.record(
-            RunEnded(status=status, reason=reason, steps=self.bounds.steps, **msgspec.structs.asdict(used))
-        )
-        self.grade(status, violations)
+        with self.ws.engine.write_path.exclusive():  # folded, though an interrupt came right after the append
+            last = self.ws.state.last_run
+            ended = last is not None and last.run == self.id and last.status != "RUNNING"
+            if last is not None and ended:
+                status, reason = last.status, last.reason
+            else:
+                self.record(
+                    RunEnded(
+                        status=status,
+                        reason=reason,
+                        steps=self.bounds.steps,
+                        **msgspec.structs.asdict(used),
+                    )
+                )
+        if not ended:
+            self.grade(status, violations)
         return RunResult(
             run=self.id,
             status=status,

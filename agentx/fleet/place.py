@@ -12,6 +12,7 @@ from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
+from agentx.storage.text import without_passwords
 from agentx.trust import records
 from agentx.trust.fleet_remotes import DEFAULT_TENANT, WORKSPACE, file_of, is_tenant, url_of
 from agentx.trust.store import Store
@@ -53,7 +54,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown_database(self) -> str:
         """The URL of the database without a password."""
-        return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:…@", self.database)
+        return without_passwords(self.database)
 
     def remote_of(self, workspace: str) -> str:
         """Return the URL of a workspace's remote.
@@ -200,7 +201,4 @@ def _file(settings: Settings, tenant: str) -> Path:
 
 
 def _password(url: str) -> bool:
-    try:
-        return bool(urlsplit(url).password) or "password=" in url
-    except ValueError:
-        return False
+    return without_passwords(url) != url

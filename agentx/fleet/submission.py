@@ -7,6 +7,7 @@ itself. So whoever can write the database can start nothing, and can change no w
 import re
 import time
 import uuid
+from collections.abc import Sequence
 
 import msgspec
 
@@ -16,9 +17,11 @@ from agentx.scheduling.shared_queue import SharedQueue
 from agentx.storage.errors import UsageError
 from agentx.storage.git.exchange.remotes import PushRefused, Remote
 from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import one_line
 from agentx.transfer.push_pull import RemoteAhead, pull, push
 from agentx.trust.digests import digest
 from agentx.trust.fleet_remotes import check_name
+from agentx.trust.records import find_in
 from agentx.trust.trusted_items import in_state
 from agentx.workspace import Workspace
 
@@ -27,7 +30,11 @@ REMOTE = "fleet"
 
 DAYS = 7.0
 PRIORITY = 100
+MOST_BYTES = 4_000_000
+"""Most characters of a submission in the queue."""
+
 _TRIES = 5
+_RECORDS = 2
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
@@ -58,8 +65,42 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The hash of everything but the records, which the record of the run names."""
-        return digest(["run", *(getattr(self, name) for name in self.__struct_fields__ if name != "records")])
+        """The hash that the record of the run names: of everything else, also of the record of trust."""
+        trust = self.records.partition("\n")[0]
+        fields = (getattr(self, name) for name in self.__struct_fields__ if name != "records")
+        return digest(["run", *fields, trust])
+
+    def why_refused(self, tenant: str, accepted: Sequence[str]) -> str:
+        """Return why a worker does nothing for it, as a clause; empty for nothing that can be seen here.
+
+        Whether it is for the history that the workspace has is seen in the workspace.
+
+        Args:
+            tenant: The worker's tenant.
+            accepted: Keys of the users who may submit.
+        """
+        if self.tenant != tenant:
+            return f"it is for the tenant {self.tenant[:80]!r}"
+        if not _ID.fullmatch(self.id):
+            return f"{self.id[:80]!r} cannot be an id"
+        if len(self.records.splitlines()) > _RECORDS:
+            return "it has more signed records than those of its submission"
+        _, why = find_in(self.records.encode(), accepted, kind="run", workspace=None, what=self.digest)
+        return why and f"its signed record {why}"
+
+
+def read_submission(payload: object) -> Submission:
+    """Return a submission from the queue; nothing in it is checked yet but its form.
+
+    Raises:
+        UsageError: It is too large, or something else.
+    """
+    if not isinstance(payload, str) or len(payload) > MOST_BYTES:
+        raise UsageError(f"What is in the queue is not a text of up to {MOST_BYTES:,} characters.")
+    try:
+        return msgspec.json.decode(payload, type=Submission)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError) as error:
+        raise UsageError(f"What is in the queue cannot be read: {one_line(str(error))}") from error
 
 
 def submit(  # noqa: PLR0913 - each is a part of a submission
@@ -102,6 +143,11 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     submission = submission or uuid.uuid4().hex
     if not message.strip():
         raise UsageError("The message is empty.")
+    if len(message) > MOST_BYTES // 8:
+        raise UsageError(
+            f"The message has {len(message):,} characters; a submission may have {MOST_BYTES // 8:,}. Put "
+            "the text into a file of the workspace, and name the file."
+        )
     if not _ID.fullmatch(submission):
         raise UsageError(f"{submission[:80]!r} cannot be an id; use 8 to 64 letters, digits and dashes.")
     ws.engine.trust.require("trust", "a worker would run what you do not trust")
@@ -120,6 +166,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     record, _ = ws.engine.trust.decide()
     trusted = [item for item in in_state(ws.state) if record is not None and item.digest in record.items]
     trust = ws.engine.trust.issue(days, trusted)
+    made = msgspec.structs.replace(made, records=f"{trust}\n")
     run = ws.engine.trust.issue_run(days, made.digest)
     made = msgspec.structs.replace(made, records=f"{trust}\n{run}\n")
     queue.enqueue(made.id, name, msgspec.json.encode(made).decode(), priority)

@@ -19,18 +19,20 @@ from agentx.fleet.carrying_out import Result, in_process, offer_in_process, swee
 from agentx.fleet.local_copy import Home
 from agentx.fleet.place import Place
 from agentx.fleet.published_index import Publisher
-from agentx.fleet.submission import Submission
+from agentx.fleet.submission import Submission, read_submission
 from agentx.fleet.telemetry import Attempt, FleetTelemetry, reported
 from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
-from agentx.settings import Settings
+from agentx.settings import DATABASE, Settings
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.text import one_line
+from agentx.trust import records
+from agentx.trust.store import Store, StoreUnusable
 
 BEATS_PER_LEASE = 4
 LOOK_S = 0.25
@@ -77,8 +79,13 @@ class Worker:
         memory_bytes: int = 0,
     ) -> None:
         self._place, self._queue = place, queue
+        # The processes of runs get these settings: what they do not need, they do not have.
         self._settings = msgspec.structs.replace(
-            settings, fleet_remote=place.remote, fleet_tenant=place.tenant
+            settings,
+            fleet_remote=place.remote,
+            fleet_tenant=place.tenant,
+            fleet_database="",
+            keys={name: key for name, key in settings.keys.items() if name != DATABASE},
         )
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
@@ -88,7 +95,8 @@ class Worker:
         self._pool = RunPool(self._settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
         self._slots = slots or Slots(place.slots)
         self._slots.room = self._pool.has_room
-        self._publisher = Publisher(place, self._home, self._settings, on_fault)
+        public = msgspec.structs.replace(place, database="")
+        self._publisher = Publisher(public, self._home, self._settings, on_fault)
         self._telemetry = FleetTelemetry(None, place.tenant, self.name)
 
     def stop(self) -> None:
@@ -153,7 +161,7 @@ class Worker:
             KeyboardInterrupt: The worker ends; the submission stays in the queue.
         """
         submission, why = self._read(payload)
-        with self._telemetry.attempt(submission) as attempt:
+        with self._telemetry.attempt(None if why else submission) as attempt:
             if submission is None or why:
                 result = Result(status="REFUSED", reason=why)
             else:
@@ -161,6 +169,7 @@ class Worker:
                 # The run is pushed: what fails here may not change its result.
                 if result.commit:
                     self._tried(functools.partial(self._publisher.note, submission.workspace))
+            if submission is not None:
                 self._tried(functools.partial(self._on_result, submission, result))
             attempt.took(result.status, run=result.run, copy=result.copy, already=result.already)
         return msgspec.json.encode(result).decode()
@@ -168,12 +177,15 @@ class Worker:
     def _read(self, payload: str) -> tuple[Submission | None, str]:
         """Return a submission, if it can be read; and why it is refused."""
         try:
-            submission = msgspec.json.decode(payload, type=Submission)
+            submission = read_submission(payload)
             self._place.remote_of(submission.workspace)
-        except (msgspec.MsgspecError, UsageError, UnicodeError, TypeError) as error:
+        except UsageError as error:
             return None, str(error)
-        other = submission.tenant != self._place.tenant
-        return submission, f"it is for the tenant {submission.tenant!r}" if other else ""
+        # Before anything is done: a remote that does not exist would be waited for.
+        accepted = [*self._settings.trusted_keys]
+        with suppress(StoreUnusable):
+            accepted += records.accepted_keys(Store(self._settings.state_dir))
+        return submission, submission.why_refused(self._place.tenant, accepted)
 
     def _result_of(self, submission: Submission, attempt: Attempt) -> Result:
         """Have a process carry out a submission, again if it dies."""

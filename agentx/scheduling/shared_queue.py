@@ -30,7 +30,7 @@ import msgspec
 from agentx.scheduling.queue_database import OLDEST_SQLITE, SqliteWithMilliseconds
 from agentx.storage.errors import AgentXError
 from agentx.storage.extras import DAEMON, needs
-from agentx.storage.text import one_line
+from agentx.storage.text import one_line, without_passwords
 
 QUEUE = "fleet"
 WORK = "carry_out"
@@ -58,7 +58,6 @@ WAITING, RUNNING = ("ENQUEUED", "DELAYED"), ("PENDING",)
 
 _SQLITE_NOW = "(julianday('now') - 2440587.5) * 86400.0"
 _POSTGRES_NOW = "EXTRACT(EPOCH FROM clock_timestamp())::float8"
-_PASSWORD = re.compile(r"(://[^/@:\s]*):[^/@\s]*@")
 
 
 class QueueFailed(AgentXError):
@@ -786,7 +785,7 @@ def _translated() -> Iterator[None]:
                 "This role may not use the tenant's schema in the fleet's database: use its owner "
                 "(in AGENTX_FLEET_DATABASE). Nothing was changed."
             ) from error
-        said = _PASSWORD.sub(r"\1:…@", one_line(str(error).partition("\n[SQL")[0]))[:300]
+        said = without_passwords(one_line(str(error).partition("\n[SQL")[0]))[:300]
         raise QueueFailed(
             f"The fleet's database cannot be used: {said.rstrip('.')}. Check that it runs and that its "
             "URL is right; nothing is lost."

@@ -150,11 +150,11 @@ def find_in(
     accepted: Sequence[str],
     *,
     kind: str,
-    workspace: str,
+    workspace: str | None,
     what: str,
     now: datetime | None = None,
 ) -> tuple[Signed | None, str]:
-    """Find a record in the content of a file; see :func:`find`."""
+    """Find a record in the content of a file, as :func:`find` does; ``None`` stands for any workspace."""
     whys = []
     for line in content.splitlines():
         try:
@@ -170,7 +170,7 @@ def find_in(
     return None, whys[-1] if whys else f"grants no {kind}"
 
 
-def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str, now: datetime) -> str:
+def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str | None, what: str, now: datetime) -> str:
     """Return why a record is not valid; empty if it is.
 
     The signature is checked before any of the signed content is reported.
@@ -179,7 +179,7 @@ def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str, what: str,
         return "was signed with a key that is not accepted here"
     if not _verified(line):
         return "was altered: its signature does not match"
-    if line.record.workspace != workspace:
+    if workspace not in (None, line.record.workspace):
         return "is for another workspace"
     try:
         issued, until = map(datetime.fromisoformat, (line.record.issued, line.record.until))

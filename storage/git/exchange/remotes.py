@@ -27,6 +27,7 @@ from agentx.storage.git.checking import release_lock
 from agentx.storage.git.exchange import git_program, transfer
 from agentx.storage.git.exchange.git_program import GitFailed, Objects, objects_of
 from agentx.storage.progress import Progress
+from agentx.storage.text import without_passwords
 
 _DEFAULT = "origin"
 _THEIRS = "refs/remotes/other/main"
@@ -110,7 +111,7 @@ class Remote:
         url = str(here) if here else url
         if url and known.get(name, url) != url:
             raise NoRemote(
-                f"The remote {name!r} already has the URL {_shown(known[name])}. "
+                f"The remote {name!r} already has the URL {without_passwords(known[name])}. "
                 "Choose another name for the new one: `agentx push NAME --url URL`."
             )
         return cls(root, name, url or known[name], environ)
@@ -166,7 +167,7 @@ class Remote:
     @property
     def shown(self) -> str:
         """Its URL without a password."""
-        return _shown(self.url)
+        return without_passwords(self.url)
 
     def fetch(self, progress: Progress | None = None, *, silent_s: float = git_program.SILENT_S) -> str:
         """Fetch the objects of its branch, and check that they are complete and well-formed.
@@ -432,7 +433,7 @@ class Remote:
         if reason in ("stale info", "fetch first", "non-fast-forward"):
             return f"{self.shown} has newer commits from another push ({reason})."
         why = (line.removeprefix("remote: ") for line in error.said if line.startswith("remote: "))
-        said = _shown("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
+        said = without_passwords("; ".join(line for line in why if line.startswith(("fatal: ", "error: "))))
         return f"{self.shown} rejected the push: {reason}{f' ({said})' * bool(said)}."
 
     # --- a directory ----------------------------------------------------------------------------------------
@@ -502,7 +503,9 @@ class Remote:
     def _failure(self, error: GitFailed) -> str:
         """Explain git's failure in a sentence."""
         said = [line for line in error.said if not line.startswith(_HINTS)] or [str(error)]
-        why = _shown("; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said))
+        why = without_passwords(
+            "; ".join(line.removeprefix("remote: ").removeprefix("fatal: ") for line in said)
+        )
         if any(asked in why for asked in _ASKED):
             return (
                 f"{self.shown} asks for credentials that neither the ssh agent nor Git's credential helpers "
@@ -523,7 +526,7 @@ class Remote:
                 f"{self.shown} belongs to another user, so Git refuses it. Run as that user, or allow it "
                 f"with `git config --global --add safe.directory {self._path}`."
             )
-        told = f"{self.shown} could not be reached: {_shown(why).rstrip('.')}."
+        told = f"{self.shown} could not be reached: {without_passwords(why).rstrip('.')}."
         if isinstance(self._path, Path) and not self._path.exists():
             return (
                 f"{told} Create a repository for backups there first: `git init --bare -b main {self._path}`."
@@ -557,7 +560,7 @@ def _check_url(name: str, url: str) -> None:
     for text in (url, unquote(url)) if is_url else (url,):
         if _CONTROL.search(text):
             raise NoRemote(
-                f"The URL of the remote {name!r} has a control character ({_shown(ascii(url))}), "
+                f"The URL of the remote {name!r} has a control character ({without_passwords(ascii(url))}), "
                 f"so it is not used. Set another: `git remote set-url {name} URL`."
             )
     try:
@@ -567,7 +570,7 @@ def _check_url(name: str, url: str) -> None:
         wrong = True
     if wrong:
         raise NoRemote(
-            f"The URL of the remote {name!r} has no host ({_shown(ascii(url))}). Set another: "
+            f"The URL of the remote {name!r} has no host ({without_passwords(ascii(url))}). Set another: "
             f"`git remote set-url {name} URL`."
         )
 
@@ -590,12 +593,3 @@ def _local(root: Path, url: str) -> Path | None:
     if "://" in url or re.match(r"[^/]+:", url):
         return None
     return (root / url).resolve()
-
-
-def _shown(text: str) -> str:
-    """Return a text with the passwords of URLs replaced.
-
-    >>> _shown("https://me:secret@example.org/x.git")
-    'https://me:…@example.org/x.git'
-    """
-    return re.sub(r"(://[^/@:\s]*):[^/@\s]*@", r"\1:…@", text)

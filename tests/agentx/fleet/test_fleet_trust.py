@@ -1,6 +1,8 @@
 """A worker runs nothing without the submitter's signature, and no secret reaches an argument, a log or a row."""
 
+import os
 import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -69,6 +71,81 @@ def test_a_submission_of_a_user_whose_key_the_worker_does_not_accept_is_refused(
     assert "a key that is not accepted here" in reason
 
 
+def test_rows_that_nobody_signed_hold_no_slot_and_make_nothing_on_the_worker(fleet):
+    """A remote that does not exist would be waited for, and an id would become part of a ref."""
+    made = queued(fleet, id="a:refs/heads/evil")
+    other = msgspec.structs.replace(made, workspace="missing")
+    rows = [
+        msgspec.json.encode(one).decode()
+        for one in (
+            other,
+            msgspec.structs.replace(made, records=made.records + made.records.splitlines()[0] + "\n"),
+            msgspec.structs.replace(made, workspace="../../up"),
+            msgspec.structs.replace(made, message="x" * 5_000_000),
+        )
+    ]
+    rows += ['{"a": ' * 100_000, "\ud800", {"id": "a-dictionary"}]
+    with places.opened(fleet.place) as queue:
+        for number, row in enumerate(rows):
+            queue.enqueue(f"row-{number:05}", f"row-{number}", row, 100)
+    worker = fleet.worker("a").start("--once")
+    assert worker.process.wait(60) == 0
+    found = {run.submission: run for run in fleet.status().runs}
+    whys = [found[f"row-{number:05}"].reason for number in range(len(rows))]
+    assert {run.status for run in found.values()} == {"REFUSED"}
+    assert "cannot be an id" in found["a:refs/heads/evil"].reason
+    for why, expected in zip(
+        whys,
+        [
+            "another run",
+            "more signed records",
+            "cannot be the name",
+            "up to 4,000,000",
+            *["cannot be read"] * 2,
+            "up to",
+        ],
+        strict=True,
+    ):
+        assert expected in why
+    for folder in ("workspaces", "records", "locks"):
+        assert list((worker.home / folder).iterdir()) == []
+
+
+def test_trust_of_an_earlier_submission_does_not_go_with_a_later_one(fleet, results):
+    """Who can write the database and push could else bring back settings that the user has taken out."""
+    root = fleet.root / "mine" / "task"
+    keep = type("Ignored", (), {"enqueue": lambda *_: None})()
+
+    def submitted(command, message):
+        with Workspace.open(root, settings=fleet.settings) as ws:
+            ws.configure("checks.tests.command", command)
+        with Workspace.open(root, settings=fleet.settings) as ws:
+            ws.trust()
+            return submit(ws, fleet.place, keep, message)
+
+    Workspace.create(root, settings=fleet.settings).close()
+    before, made = submitted("touch evil", "Do this."), submitted("true", "Do that.")
+    with Workspace.open(root, settings=fleet.settings) as ws:
+        ws.configure("checks.tests.command", "touch evil")
+        ws.push("fleet")
+    forged = msgspec.structs.replace(
+        made, records=f"{before.records.splitlines()[0]}\n{made.records.splitlines()[1]}\n"
+    )
+    with places.opened(fleet.place) as queue:
+        queue.enqueue(forged.id, "task", msgspec.json.encode(forged).decode(), 100)
+    [(status, reason)] = results()
+    assert status == "REFUSED"
+    assert "another run" in reason
+
+
+def test_a_message_that_is_too_long_for_the_queue_is_not_submitted(fleet):
+    with (
+        Workspace.create(fleet.root / "mine" / "task", settings=fleet.settings) as ws,
+        pytest.raises(UsageError, match="into a file"),
+    ):
+        submit(ws, fleet.place, None, "x" * 600_000)
+
+
 def test_settings_that_changed_since_the_submission_run_nothing(fleet, results):
     fleet.submit("task", "Do this.")
     with Workspace.open(fleet.root / "mine" / "task", settings=fleet.settings) as ws:
@@ -133,6 +210,48 @@ def test_a_password_in_an_argument_is_refused_and_one_in_the_environment_is_not_
     assert "AGENTX_FLEET_DATABASE" not in own.environ
     for file in tmp_path.rglob("fleet-*.json"):
         assert "hidden" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hid/den@127.0.0.1:1/db",
+        "postgresql://127.0.0.1:1/db?user=me&password=hidden",
+    ],
+)
+def test_a_password_of_any_form_in_the_url_of_the_database_is_a_key_and_is_shown_nowhere(
+    fleet, tmp_path, url
+):
+    pattern = str(tmp_path / "{workspace}.git")
+    with pytest.raises(UsageError, match="has a password"):
+        places.initialise(fleet.settings, url, pattern)
+    own = read_settings({"AGENTX_STATE_DIR": str(tmp_path / "o"), "AGENTX_FLEET_DATABASE": url})
+    assert set(own.keys) == {"AGENTX_FLEET_DATABASE"}
+    place = msgspec.structs.replace(fleet.place, database=url)
+    with pytest.raises(QueueFailed) as failed:
+        places.initialise(own, "", pattern)
+    for said in (place.shown_database, str(failed.value)):
+        assert "hid" not in said
+        assert "den" not in said
+
+
+def test_a_runs_process_does_not_have_the_url_of_the_database(fleet, tmp_path):
+    url = fleet.database
+    settings = read_settings(
+        {"AGENTX_STATE_DIR": str(tmp_path / "o"), "AGENTX_FLEET_DATABASE": url, "OPENAI_API_KEY": "sk-model"}
+    )
+    with places.opened(fleet.place) as queue:
+        worker = Worker(fleet.place, queue, tmp_path / "home", settings)
+        [[seen, keys]] = worker._pool.call(_settings_there)
+        worker._pool.close()
+    assert url not in seen
+    assert keys == ["OPENAI_API_KEY"]
+
+
+def _settings_there():
+    """What a process of runs was given, from the frame of its loop."""
+    given = sys._getframe(1).f_locals["settings"]
+    yield [repr(given) + repr(dict(os.environ)), sorted(given.keys)]
 
 
 def test_secrets_in_a_message_are_redacted_before_it_is_queued(fleet):
