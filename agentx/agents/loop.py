@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -248,7 +248,7 @@ class _AgentRun:
             last = self.ws.state.last_run
             ended = last is not None and last.run == self.id and last.status != "RUNNING"
             if last is not None and ended:
-                status, reason = last.status, last.reason
+                status, reason = cast("RunStatus", last.status), last.reason
             else:
                 self.record(
                     RunEnded(

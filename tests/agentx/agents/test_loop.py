@@ -405,3 +405,13 @@ def test_ctrl_c_in_the_middle_of_an_answer_ends_the_process_and_keeps_the_histor
         out, err = process.communicate(timeout=30)
     assert (out, err, process.returncode) == ("INTERRUPTED\n", "", 0)
     assert ws.state.last_run.status == "INTERRUPTED"
+
+
+def test_an_interrupt_after_the_end_of_a_run_does_not_end_it_again(ws, script, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ws.gates, "after_run", interrupted)
+    result = run_task(ws, "Say something.", script("Something."))
+    assert result.status == "COMPLETED"
+    assert [event.data.status for event in history(ws, RunEnded)] == ["COMPLETED"]
