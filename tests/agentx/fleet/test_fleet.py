@@ -51,7 +51,8 @@ def test_a_worker_that_is_killed_anywhere_loses_its_run_to_another_and_the_run_i
     assert found.runs[0].worker == name_of(second)
 
 
-@pytest.mark.parametrize("where", [pytest.param("model", marks=slow), "before-push"])
+@slow
+@pytest.mark.parametrize("where", ["model", "before-push"])
 def test_a_killed_worker_that_comes_back_first_goes_on_with_its_run(fleet, where):
     worker = fleet.worker("a")
     worker.holds(where)

@@ -28,6 +28,9 @@ ENTRY = [sys.executable, "-P", "-m", "agentx", "hook"]
 LIMIT_S = 60
 """No hook takes this long; each of its own limits is far below."""
 
+SOON = {"AGENTX_HOOK_WAIT_S": "2"}
+"""Where no server can come, a hook need not wait for one as long as on a loaded machine that starts one."""
+
 
 @pytest.fixture
 def root(project, tmp_path, place):
@@ -106,7 +109,7 @@ def test_without_a_server_the_compiled_checks_hold_and_events_wait_in_order(
     with Client.connect(place, start=False) as one:
         one.call("server.stop")
     server.wait(LIMIT_S)
-    away = {"PATH": "/nonexistent", "AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}"}
+    away = {"PATH": "/nonexistent", "AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}", **SOON}
     first = hook("UserPromptSubmit", environ=away, prompt="Second.", session_id="s-2")
     assert "server does not answer" in first[1]["systemMessage"]
     assert hook("UserPromptSubmit", environ=away, prompt="Third.", session_id="s-2")[1] == {}
@@ -205,7 +208,7 @@ def test_the_sessions_project_rules_wherever_its_agent_changes_to(hook, server, 
 
 
 def test_where_nothing_can_be_written_the_host_goes_on(hook, root, place, tmp_path):
-    away = {"AGENTX_STATE_DIR": "/proc/nonexistent", "AGENTX_RUNTIME_DIR": "/proc/nonexistent"}
+    away = {"AGENTX_STATE_DIR": "/proc/nonexistent", "AGENTX_RUNTIME_DIR": "/proc/nonexistent", **SOON}
     status, answer = hook("UserPromptSubmit", environ=away, prompt=RULE)
     assert status == 0
     assert "will not be remembered" in answer["systemMessage"]
@@ -217,7 +220,7 @@ def test_on_a_full_disk_the_host_goes_on(hook, root, place, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    away = {"AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}"}
+    away = {"AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}", **SOON}
     assert hook("UserPromptSubmit", environ=away, prompt=RULE, before=full)[0] == 0
     assert not list(Path(spool(str(root), place)).glob("*.json"))
 
@@ -228,7 +231,7 @@ def test_an_agents_command_records_nothing_as_the_user(hook, client, root, place
 
     hook("UserPromptSubmit", environ={"AGENTX_RUN": "claude-code"}, prompt="Deploy on Fridays.")
     hook("UserPromptSubmit", before=marked, prompt="Deploy on Saturdays.")
-    away = {"AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}"}
+    away = {"AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}", **SOON}
     hook("UserPromptSubmit", environ=away, before=marked, prompt="Deploy on Sundays.")
     events = client.call("events", workspace=str(root))["events"]
     assert not [one for one in events if one["type"] == "UserMessageSent"]
