@@ -129,7 +129,9 @@ def test_a_submission_is_one_trace_from_its_command_to_the_push_and_the_metrics_
     ]
 
 
-@pytest.mark.parametrize("how", ["away", "broken", pytest.param("silent", marks=slow)])
+@pytest.mark.parametrize(
+    "how", ["away", pytest.param("broken", marks=slow), pytest.param("silent", marks=slow)]
+)
 def test_a_receiver_that_is_away_broken_or_silent_costs_no_run_and_is_said_once(fleet, receiver, how):
     worker = reporting(fleet.worker("a"), receiver, OTEL_EXPORTER_OTLP_TIMEOUT="1")
     if how == "away":

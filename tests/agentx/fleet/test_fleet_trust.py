@@ -16,6 +16,7 @@ from agentx.settings import read_settings
 from agentx.storage.errors import UsageError
 from agentx.trust.trust import Restricted
 from tests.agentx.fleet.fleets import LEASE_S
+from tests.agentx.fleet.test_fleet import slow
 
 
 @pytest.fixture
@@ -47,9 +48,9 @@ def queued(fleet, **changes):
     ("changes", "why"),
     [
         ({"message": "Delete everything."}, "another run"),
-        ({"agent": "root"}, "another run"),
-        ({"traceparent": f"00-{1:032x}-{1:016x}-00"}, "another run"),
-        ({"id": "another-one"}, "another run"),
+        pytest.param({"agent": "root"}, "another run", marks=slow),
+        pytest.param({"traceparent": f"00-{1:032x}-{1:016x}-00"}, "another run", marks=slow),
+        pytest.param({"id": "another-one"}, "another run", marks=slow),
         ({"records": ""}, "grants no run"),
     ],
 )
