@@ -21,10 +21,10 @@ from tests.agentx.cli.test_every_command import GOOD
 NOBODY = 65534
 
 ALSO_READING = {
-    "check", "flow backtest", "flow check", "gate pre", "inspect", "mcp", "memory check", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve", "tool", "uninstall",
+    "check", "flow backtest", "flow check", "follow", "gate pre", "inspect", "mcp", "memory check", "memory maintain", "memory scribe", "rebuild", "repair", "schedule heartbeat", "serve", "tool", "uninstall",
 }  # fmt: skip
 """What reads as it is called here, or has nothing to write: `backtest --dry-run`, `scribe --pending`, a sound `repair`, `serve --status`,
-an `uninstall` of nothing, `tool read_file`, `check outlook.md`."""
+an `uninstall` of nothing, `follow` without a source, `tool read_file`, `check outlook.md`."""
 
 NOTHING_TO_DO = {"approve", "pipeline amend", "pipeline redo"}
 """What is refused as wrong use before it comes to the disk: nothing waits, nothing was started."""
