@@ -133,7 +133,7 @@ class Watched:
         self.context = context
         context.add_init_script(WATCH)
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)  # a loaded machine
         self.page.on(
             "console",
             lambda message: message.type in {"error", "warning"} and self._add("console", message.text),
