@@ -38,7 +38,7 @@ POLL_S = 0.1
 """Seconds between two looks of a worker into the queue."""
 
 STEP_S = 10
-"""One step of priority counts as much as having waited so many seconds."""
+"""Seconds of waiting that one step of priority is worth."""
 
 LOOK_AHEAD = 32
 """Maximum number of workspaces that a worker tries in one look into the queue."""
@@ -127,7 +127,7 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Slots:
-    """The slots of a worker: so many runs it carries out at once.
+    """The slots of a worker: the maximum number of runs at once.
 
     Args:
         total: Their number.
@@ -735,7 +735,7 @@ class SharedQueue:
 
 
 def _text(output: str | None) -> str:
-    """Return the text that a worker returned; an error of DBOS itself is no result."""
+    """Return the text that a worker returned; an error of DBOS itself is not a result."""
     with contextlib.suppress(ValueError):
         found = json.loads(output or "null")
         return found if isinstance(found, str) else ""
