@@ -289,16 +289,9 @@ class Remote:
         """
         with self._translated(), self._ours() as ours:
             backup = self._backup() if self._path else None
-            options = ("--porcelain", "--no-verify", f"--force-with-lease={BRANCH}:{expected}")
-            try:
-                self._run(
-                    ours, "push", "receive-pack", *options, refspec=f"{commit}:{BRANCH}", progress=progress
-                )
-            except GitFailed as error:
-                transfer.raise_damaged(self._git_dir, error)
-                if refused := _REFUSED.search(error.printed):
-                    raise PushRefused(self._refusal(refused[1], error)) from error
-                raise
+            self._send(
+                ours, f"{commit}:{BRANCH}", f"--force-with-lease={BRANCH}:{expected}", progress=progress
+            )
             if backup:
                 transfer.sync(backup, BRANCH, new=not expected)
             self._keep(commit)
@@ -317,21 +310,7 @@ class Remote:
         """
         with self._translated(), self._ours() as ours:
             backup = self._backup() if self._path else None
-            options = ("--porcelain", "--no-verify", f"--force-with-lease={ref}:")
-            try:
-                self._run(
-                    ours,
-                    "push",
-                    "receive-pack",
-                    *options,
-                    refspec=f"{commit}:{ref}",
-                    progress=None,
-                    shown=ref,
-                )
-            except GitFailed as error:
-                if refused := _REFUSED.search(error.printed):
-                    raise PushRefused(self._refusal(refused[1], error)) from error
-                raise
+            self._send(ours, f"{commit}:{ref}", f"--force-with-lease={ref}:", shown=ref)
             if backup:
                 transfer.sync(backup, ref, new=True)
 
@@ -360,21 +339,7 @@ class Remote:
             with objects_of(scratch) as ours:
                 if self._path:
                     self._backup()
-                try:
-                    self._run(
-                        ours,
-                        "push",
-                        "receive-pack",
-                        "--porcelain",
-                        "--no-verify",
-                        refspec=f"+{commit}:{ref}",
-                        progress=None,
-                        shown=ref,
-                    )
-                except GitFailed as error:
-                    if refused := _REFUSED.search(error.printed):
-                        raise PushRefused(self._refusal(refused[1], error)) from error
-                    raise
+                self._send(ours, f"+{commit}:{ref}", shown=ref)
 
     def files(self, ref: str, most_bytes: int) -> dict[str, bytes]:
         """Return the files that a ref outside the branches leads to; none if there is no such ref.
@@ -404,6 +369,39 @@ class Remote:
                 if left < 0:
                     raise RemoteFailed(f"{self.shown} has more than {most_bytes:,} bytes at {ref}.")
             return found
+
+    def _send(
+        self,
+        ours: Objects,
+        refspec: str,
+        *options: str,
+        shown: str = BRANCH,
+        progress: Progress | None = None,
+    ) -> None:
+        """Run ``git push`` with the remote.
+
+        Raises:
+            PushRefused: The remote rejects it.
+            ObjectDamaged: Damage here explains the failure.
+            GitFailed: It failed otherwise.
+        """
+        always = ("--porcelain", "--no-verify")
+        try:
+            self._run(
+                ours,
+                "push",
+                "receive-pack",
+                *always,
+                *options,
+                refspec=refspec,
+                progress=progress,
+                shown=shown,
+            )
+        except GitFailed as error:
+            transfer.raise_damaged(self._git_dir, error)
+            if refused := _REFUSED.search(error.printed):
+                raise PushRefused(self._refusal(refused[1], error)) from error
+            raise
 
     def _run(
         self,
