@@ -12,7 +12,8 @@ from agentx.scheduling.shared_queue import SharedQueue
 from agentx.settings import Settings
 from agentx.storage.errors import UsageError
 from agentx.storage.files import nofollow
-from agentx.storage.text import without_passwords
+from agentx.storage.secrets.redaction import clean
+from agentx.storage.text import encodable, without_passwords
 from agentx.trust import records
 from agentx.trust.fleet_remotes import DEFAULT_TENANT, WORKSPACE, file_of, is_tenant, url_of
 from agentx.trust.store import Store
@@ -201,4 +202,5 @@ def _file(settings: Settings, tenant: str) -> Path:
 
 
 def _password(url: str) -> bool:
-    return without_passwords(url) != url
+    """Whether a URL holds a password, or a token where the user's name stands."""
+    return without_passwords(url) != url or clean(url) != encodable(url)

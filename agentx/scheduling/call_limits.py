@@ -27,6 +27,9 @@ KNOWN_S = 1.0
 AGAIN_S = 2.0
 """Pause before the database is asked again, in seconds. Calls to a provider with a limit wait meanwhile."""
 
+LONGEST_WAIT_S = 86_400.0
+"""Longest wait of a call for its turn, in seconds, whatever a row of the database says."""
+
 _LIMIT = re.compile(r"([A-Za-z0-9][\w./:-]{0,99})=(?:(\d{1,6})/(?:(\d{1,5})\s*)?([a-z]+)|(none))")
 
 
@@ -269,9 +272,9 @@ class AskingGate:
         taken = False
         while isinstance(turn := self._ask(AskTurn(model, taken)), Turn):
             taken = turn.taken
-            if turn.wait_s <= 0:
+            if not turn.wait_s > 0:  # also if a forged row makes it no number
                 return
-            time.sleep(turn.wait_s)
+            time.sleep(min(turn.wait_s, LONGEST_WAIT_S))
 
     def pause(self, model: str, seconds: float) -> None:
         """Report that the provider takes no calls for some time."""

@@ -160,9 +160,9 @@ class PublishedIndex:
     def statistics(self, terms: Iterable[str]) -> bm25.Statistics:
         """Return the term statistics of the open chunks, for some terms."""
         counts = _unpacked(self.mark.terms)
-        return bm25.Counted(
-            self.mark.docs, self.mark.length, {term: max(int(counts[slot_of(term)]), 0) for term in terms}
-        )
+        found = {term: max(int(counts[slot_of(term)]), 0) for term in terms}
+        # Whoever can write the store chooses these figures.
+        return bm25.Counted(max(self.mark.docs, 0), max(self.mark.length, 0), found)
 
     def search_text(
         self, query: str, k: int, where: Filter, statistics: bm25.Statistics | None = None

@@ -110,6 +110,14 @@ def test_the_gate_of_a_process_asks_until_its_turn_has_come_and_nobody_pauses(mo
     AskingGate(lambda _: None).wait("openai/large")  # nobody answers outside of a call
 
 
+@pytest.mark.parametrize("wait_s", [float("inf"), float("nan"), 1e300])
+def test_a_forged_row_neither_fails_a_call_nor_holds_it_for_ever(monkeypatch, wait_s):
+    slept, answers = [], iter([Turn(wait_s, taken=True), Turn(0.0, taken=True)])
+    monkeypatch.setattr(call_limits.time, "sleep", slept.append)
+    AskingGate(lambda _: next(answers)).wait("openai/large")
+    assert all(one <= call_limits.LONGEST_WAIT_S for one in slept)
+
+
 @pytest.mark.parametrize("text", ["openai", "openai=5", "openai=0/min", "openai=5/day", "=5/min", "a b=5/s", "openai=5/0s", "openai=999999/s"])  # fmt: skip
 def test_what_is_not_a_limit_is_refused_with_an_example(text):
     with pytest.raises(UsageError, match="anthropic=50/min"):

@@ -199,6 +199,9 @@ def test_a_password_in_an_argument_is_refused_and_one_in_the_environment_is_not_
         places.initialise(fleet.settings, "postgresql://me:hidden@127.0.0.1/db", pattern)
     with pytest.raises(UsageError, match="has a password"):
         places.initialise(fleet.settings, "", "https://me:hidden@example.org/{workspace}.git")
+    token = "ghp_" + "A1b2C3d4E5" * 3 + "f6G7h8"
+    with pytest.raises(UsageError, match="has a password"):
+        places.initialise(fleet.settings, "", f"https://{token}@example.org/{{workspace}}.git")
     own = read_settings(
         {
             "AGENTX_STATE_DIR": str(tmp_path / "o"),

@@ -1,5 +1,6 @@
 """A published index ranks as the reference does, is changed atomically, and by nobody who is late."""
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -128,3 +129,14 @@ def test_a_damaged_index_is_reported_and_can_be_removed(indexes, tmp_path):
         PublishedIndexes(str(tmp_path / "published"), {}).open("one")
     assert indexes.remove("one", AT)
     assert indexes.open("one") is None
+
+
+def test_forged_figures_of_an_index_fail_no_search(indexes):
+    index = indexes.made("one")
+    changes = changed(index, seq=1)
+    changes.put([Chunk(id="a", kind="message", text="The walrus sleeps.")])
+    index.commit(changes, AT)
+    index = indexes.open("one")
+    for docs, length in ((-1, -9), (-7, 3), (0, 0)):
+        index.mark = msgspec.structs.replace(index.mark, docs=docs, length=length)
+        assert [hit.chunk.id for hit in index.search_text("walrus", 5, Filter())] == ["a"]
