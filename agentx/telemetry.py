@@ -6,7 +6,9 @@ broken costs what it did not get, and no run waits for it.
 """
 
 import contextlib
+import io
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,7 +38,10 @@ _ENDPOINTS = (
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 )
+_CREDENTIALS = re.compile(r"OTEL_PYTHON_EXPORTER_OTLP_HTTP_\w*CREDENTIAL_PROVIDER")
 _REASON = 200
+_MOST_ANSWER = 1 << 16
+"""Maximum number of bytes read of a receiver's answer; the exporters would read it whole."""
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,11 +257,37 @@ def _providers(variables: Mapping[str, str], instance: str) -> tuple[Any, Any]:
     resource = Resource.create(about)
     tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
     if variables.get("OTEL_TRACES_EXPORTER") != "none":
-        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        exporter = OTLPSpanExporter(session=_session(variables))
+        tracers.add_span_processor(BatchSpanProcessor(exporter))
     readers = []
     if variables.get("OTEL_METRICS_EXPORTER") != "none":
-        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter()))
+        exporting = OTLPMetricExporter(session=_session(variables))
+        readers.append(PeriodicExportingMetricReader(exporting))
     return tracers, MeterProvider(readers, resource=resource, shutdown_on_exit=False)
+
+
+def _session(variables: Mapping[str, str]) -> Any:
+    """Return a session that reads only the beginning of each answer; ``None`` where the user names one."""
+    if any(_CREDENTIALS.fullmatch(name) for name in variables):
+        return None
+    with needs(TELEMETRY):
+        import requests  # noqa: PLC0415 - comes with the exporters
+        from requests.adapters import HTTPAdapter  # noqa: PLC0415
+
+    class Bounded(HTTPAdapter):
+        """Reads at most :data:`_MOST_ANSWER` bytes of an answer."""
+
+        def send(self, request: Any, **options: Any) -> Any:  # type: ignore[override]
+            response = super().send(request, **{**options, "stream": True})
+            whole = response.raw
+            response.raw = io.BytesIO(whole.read(_MOST_ANSWER, decode_content=True))
+            whole.close()
+            return response
+
+    made = requests.Session()
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, Bounded())
+    return made
 
 
 def _shut_down(tracers: Any, meters: Any, flush_s: float) -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -14,6 +15,7 @@ class Receiver:
     Attributes:
         status: The status that it answers.
         silent: While set, it takes requests and does not answer.
+        endless: Whether it answers 64 MiB; ``sent`` counts what was taken of them.
         raw: The bodies of all requests.
         spans: The spans, each with the attributes of its resource under ``resource``.
     """
@@ -21,6 +23,7 @@ class Receiver:
     def __init__(self):
         self.status, self.raw, self.requests = 200, [], []
         self.silent = threading.Event()
+        self.endless, self.sent = False, 0
         self._go_on = threading.Event()
         outer = self
 
@@ -37,8 +40,12 @@ class Receiver:
                 if outer.status == 200:
                     outer.raw.append((self.path, body))
                 self.send_response(outer.status)
-                self.send_header("content-length", "0")
+                self.send_header("content-length", str(64 << 20) if outer.endless else "0")
                 self.end_headers()
+                with suppress(OSError):  # the connection was closed
+                    for _ in range(64 * outer.endless):
+                        self.wfile.write(bytes(1 << 20))
+                        outer.sent += 1 << 20
 
             def log_message(self, *_):
                 pass

@@ -150,6 +150,13 @@ def test_a_receiver_that_is_away_broken_or_silent_costs_no_run_and_is_said_once(
     assert SECRET not in said
 
 
+def test_an_endless_answer_of_a_receiver_is_not_read(fleet, receiver):
+    receiver.endless = True
+    submitted(fleet, receiver, "notes", "Do this.")
+    assert "fleet.submit" in {one.name for one in receiver.spans}
+    assert receiver.sent < 32 << 20
+
+
 def test_what_was_at_work_in_a_process_that_dies_ends_as_failed_in_the_same_trace(fleet, receiver):
     worker = reporting(fleet.worker("a"), receiver)
     worker.holds("model")
