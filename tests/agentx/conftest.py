@@ -17,6 +17,7 @@ from agentx.storage.git.objects import blob_id
 from agentx.synthesis.memory.record_codec import record_codec
 from agentx.synthesis.state.state import State
 from agentx.trust.trust import Trust
+from tests.locked_server import locked_server
 
 
 @pytest.fixture
@@ -173,3 +174,10 @@ def open_path(root):
 
 def written(changes):
     return ToolCallExecuted(call_id="1", tool="write_file", status="SUCCEEDED", changes=changes)
+
+
+@pytest.fixture
+def locked():
+    """A server over HTTP that lets nobody in."""
+    with locked_server() as server:
+        yield server

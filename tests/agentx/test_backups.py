@@ -584,31 +584,6 @@ def test_a_server_that_sends_less_than_its_branch_leads_to_is_refused(filled, li
 # --- credentials --------------------------------------------------------------------------------------------
 
 
-class _Locked(BaseHTTPRequestHandler):
-    """Wants a password, and remembers what it was given."""
-
-    def do_GET(self):
-        self.server.given.append(self.headers.get("Authorization"))
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def locked():
-    """A server that lets nobody in."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Locked)
-    server.given = []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
 def test_credentials_come_from_the_persons_own_helper_and_nobody_is_asked(
     filled, locked, tmp_path, monkeypatch
 ):

@@ -3,8 +3,6 @@
 import itertools
 import shutil
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 import numpy as np
@@ -275,30 +273,6 @@ def test_a_worker_offers_the_caches_of_a_workspace_that_grew_and_another_starts_
 
 
 # --- what a worker's copy asks of a remote ------------------------------------------------------------------
-
-
-class _Locked(BaseHTTPRequestHandler):
-    """Wants a password, and remembers what it was given."""
-
-    def do_GET(self):
-        self.server.given.append(self.headers.get("Authorization"))
-        self.send_response(401)
-        self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture
-def locked():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Locked)
-    server.given = []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 def test_a_credential_helper_gets_the_worker_s_token_for_clones_and_fetches(offered, locked, tmp_path, first):
