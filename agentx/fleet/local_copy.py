@@ -7,6 +7,7 @@ commit is pushed to a ref outside the branches, and only then it goes.
 import contextlib
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import TEMPORARY_PREFIX, sync_directory, write_file, write_temporary
-from agentx.storage.files.lock import FileLock
+from agentx.storage.files.lock import FileLock, WorkspaceBusy
 from agentx.storage.git.exchange.remotes import Remote, RemoteFailed
 from agentx.transfer.push_pull import HistoriesDiverged, pull
 from agentx.workspace import Workspace
@@ -30,6 +31,9 @@ STRANDED = "refs/agentx/stranded/"
 
 LOCK_S = 3600.0
 """How long a copy is waited for: its holder is a run of an earlier worker that is still at work."""
+
+LEAST_FREE = 0.05
+"""Share of the disk that a worker leaves free: below it, copies that nobody needs are removed."""
 
 _ABOUT = ".json"
 _GONE = ".gone"
@@ -115,6 +119,45 @@ class Home:
     def offered(self, workspace: str) -> None:
         """Note that a workspace's caches were pushed, or need not be."""
         nofollow.remove(self._offers / workspace, missing_ok=True)
+
+    def make_room(self, least_free: float = LEAST_FREE) -> list[str]:
+        """Remove copies until a share of the disk is free, those first whose last run is longest ago.
+
+        A copy is removed only if the remote has all of it and nothing is at work in it. The next run clones it.
+
+        Args:
+            least_free: The share, from 0 to 1.
+
+        Returns:
+            Names of the workspaces whose copies were removed.
+        """
+        removed: list[str] = []
+        if self._is_free(least_free):
+            return removed
+        needed = {one.workspace for _, one in self.unfinished()} | {name for name, _ in self.offers()}
+        needed.update(self.unpublished())
+        for copy in sorted(nofollow.listed(self.copies), key=self._last_used):
+            if copy.name in needed:
+                continue
+            with contextlib.suppress(WorkspaceBusy), self.alone(copy.name, wait_s=0):
+                if nofollow.is_file(self._records / f"{copy.name}.json"):
+                    continue  # a run began meanwhile
+                gone = (self.stranded / uuid.uuid4().hex).with_suffix(_GONE)
+                nofollow.replace(copy, gone)
+                nofollow.remove_tree(gone, ignore_errors=True)
+                removed.append(copy.name)
+            if self._is_free(least_free):
+                break
+        return removed
+
+    def _is_free(self, share: float) -> bool:
+        disk = shutil.disk_usage(self.root)
+        return disk.free >= share * disk.total
+
+    def _last_used(self, copy: Path) -> float:
+        with contextlib.suppress(FileNotFoundError):
+            return nofollow.status(self.records_of(copy.name)).st_mtime
+        return 0.0
 
     def records_of(self, workspace: str) -> Path:
         """Return the file with the signed records of the latest submission to a workspace."""

@@ -232,11 +232,15 @@ class Worker:
             fault = self._tried(beat, fault)
 
     def _sweep(self) -> None:
-        """Push what was set aside, now and then, until the end."""
+        """Push what was set aside, and keep room on the disk, now and then, until the end."""
         fault = ""
 
         def sweep() -> None:
             self._deliver()
+            if removed := self._home.make_room():
+                self._on_fault(
+                    f"The disk is nearly full: {len(removed)} copies that are on their remotes were removed."
+                )
             if self._home.offers():
                 list(self._pool.call(offer_in_process, self._home.root, self._settings))
 

@@ -103,3 +103,32 @@ def test_a_row_that_is_not_a_submission_is_refused(fleet, tmp_path, payload):
     with places.opened(fleet.place) as queue:
         one = worker.Worker(fleet.place, queue, tmp_path / "home", fleet.settings)
         assert '"REFUSED"' in one._carry(payload)
+
+
+def test_copies_are_removed_where_the_disk_is_nearly_full_the_longest_unused_first(
+    fleet, tmp_path, monkeypatch
+):
+    fleet.worker("none")
+    queue, home = type("Seen", (), {"enqueue": lambda *_: None})(), Home(tmp_path / "home")
+    settings = msgspec.structs.replace(
+        fleet.settings, model=f"script:{fleet.script}", trusted_keys=(fleet.key,)
+    )
+    for name in ("old", "late", "held", "new"):
+        with Workspace.create(fleet.root / "mine" / name, settings=fleet.settings) as ws:
+            one = submit(ws, fleet.place, queue, "Do this.")
+        [result] = carrying_out.in_process(home.root, fleet.place.remote_of(name), one, settings)
+        assert result.status == "COMPLETED"
+        used = {"late": 3, "old": 2, "held": 1, "new": 4}[name]
+        os.utime(home.records_of(name), (used, used))
+    assert home.make_room(0.0) == []
+    held = msgspec.structs.replace(one, workspace="held")
+    nofollow.write(home.root / "records" / "held.json", msgspec.json.encode(("url", held)))
+    room = iter([False, False, True])
+    monkeypatch.setattr(Home, "_is_free", lambda *_: next(room))
+    assert home.make_room() == ["old", "late"]
+    assert sorted(path.name for path in home.copies.iterdir()) == ["held", "new"]
+    assert list(home.stranded.iterdir()) == []
+    with Workspace.open(fleet.root / "mine" / "old", settings=fleet.settings) as ws:
+        again = submit(ws, fleet.place, queue, "Do that.")
+    [result] = carrying_out.in_process(home.root, fleet.place.remote_of("old"), again, settings)
+    assert (result.status, result.copy) == ("COMPLETED", "cold")
