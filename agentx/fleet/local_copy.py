@@ -123,7 +123,7 @@ class Home:
     def make_room(self, least_free: float = LEAST_FREE) -> list[str]:
         """Remove copies until a share of the disk is free, those first whose last run is longest ago.
 
-        A copy is removed only if the remote has all of it and nothing is at work in it. The next run clones it.
+        A copy is removed only if the remote has all of it and it is not in use. The next run clones it.
 
         Args:
             least_free: The share, from 0 to 1.
