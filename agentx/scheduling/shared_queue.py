@@ -549,6 +549,21 @@ class SharedQueue:
             **{**msgspec.structs.asdict(aside), "pushed": int(aside.pushed)},
         )
 
+    def forget(self, ref: str) -> bool:
+        """Stop listing what was set aside, once somebody looked at it; return whether it was listed.
+
+        Only what the remote has: its ref stays there.
+
+        Raises:
+            QueueFailed: The database cannot be reached.
+        """
+        return bool(
+            self._execute(
+                f"DELETE FROM {self._prefix}fleet_aside WHERE ref = :ref AND pushed = 1",  # noqa: S608
+                ref=ref,
+            )
+        )
+
     def asides(self) -> list[SetAside]:
         """Return what workers set aside, by ref.
 

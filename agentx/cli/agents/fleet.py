@@ -317,12 +317,24 @@ def prune(
         float | None,
         typer.Option(metavar="DAYS", min=0, help="Days since their end; by default as `fleet init --keep`."),
     ] = None,
+    aside: Annotated[
+        str,
+        typer.Option(metavar="REF", help="Instead, stop listing this ref; it stays on the remote."),
+    ] = "",
     tenant: _Tenant = DEFAULT_TENANT,
 ) -> None:
     """Delete runs that ended long ago from the database; the workspaces' histories keep them."""
     place = places.load(terminal.settings, tenant)
     days = place.keep_days if older is None else older
     with places.opened(place) as queue:
+        if aside:
+            if not queue.forget(encodable(aside)):
+                raise UsageError(
+                    f"{aside[:200]!r} is not listed as set aside on a remote; `agentx fleet status` lists "
+                    "what is."
+                )
+            terminal.result({"forgotten": aside}, plain(f"{aside} stays on the remote and is not listed."))
+            return
         pruned = queue.prune(days * DAY_S)
     terminal.result({"deleted": pruned}, f"{counted(pruned, 'run')} deleted from the database.")
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy
 
 from agentx.scheduling import shared_queue
-from agentx.scheduling.shared_queue import QueueFailed, SharedQueue, Slots
+from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
 from tests.agentx.fleet.fleets import wait_for
 
 
@@ -204,3 +204,13 @@ def shift(queue, workspace, seconds):
         by=seconds,
         of=workspace,
     )
+
+
+def test_what_was_set_aside_is_listed_until_somebody_looked_and_only_if_the_remote_has_it(queue):
+    one = {"workspace": "w", "submission": "s", "commit": "c", "worker": "a"}
+    for ref, pushed in (("refs/agentx/stranded/x", True), ("refs/agentx/stranded/y", False)):
+        queue.report(SetAside(ref=ref, pushed=pushed, **one))
+    assert not queue.forget("refs/agentx/stranded/y")
+    assert queue.forget("refs/agentx/stranded/x")
+    assert not queue.forget("refs/agentx/stranded/x")
+    assert [aside.ref for aside in queue.asides()] == ["refs/agentx/stranded/y"]
