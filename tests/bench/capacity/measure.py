@@ -219,11 +219,13 @@ def costs(root, prefix, workspaces, runs):
 
 
 def parts(runs):
+    """The median time of each stage of the simulation, in ms: a copy is opened after it was fetched."""
+    stages = {"fetch": ("fetch", "open"), "run": ("run",), "push": ("push",)}
     return {
-        f"{copy}_{part}": round(1000 * statistics.median(times), 1)
+        f"{copy}_{stage}": round(1000 * statistics.median(times), 1)
         for copy in ("warm", "cold")
-        for part in ("fetch", "run", "push")
-        if (times := [one.seconds[part] for one in runs if one.copy == copy])
+        for stage, of in stages.items()
+        if (times := [sum(one.seconds[part] for part in of) for one in runs if one.copy == copy])
     }
 
 
@@ -290,7 +292,12 @@ def main(arguments=None):
     given = parser.parse_args(arguments)
     if not network.is_inside():
         code = network.enter(
-            [sys.executable, "-m", "tests.bench.capacity.measure", *(arguments or sys.argv[1:])]
+            [
+                sys.executable,
+                "-m",
+                "tests.bench.capacity.measure",
+                *(sys.argv[1:] if arguments is None else arguments),
+            ]
         )
         return "Network namespaces are needed: root, or user namespaces." if code is None else code
     with tempfile.TemporaryDirectory(prefix="agentx-capacity-", ignore_cleanup_errors=True) as folder:
