@@ -23,6 +23,7 @@ import psycopg
 
 from agentx.fleet import place as places
 from agentx.fleet.overview import overview
+from agentx.scheduling.shared_queue import Slots
 from agentx.settings import read_settings
 from agentx.trust import records
 from agentx.trust.store import Store
@@ -271,7 +272,7 @@ def backlog(root, partitions):
             for number in range(partitions):
                 queue.enqueue(f"backlog-{number:06}", f"w{number:06}", "{}", 100)
             before = fleet.reading()
-            with queue.working("bench", lambda _: "{}"):
+            with queue.working("bench", lambda _: "{}", Slots(4)):
                 while queue.counts().get("SUCCESS", 0) < partitions:
                     time.sleep(0.05)
                 after = fleet.reading()
@@ -289,6 +290,8 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m tests.bench.capacity.measure", description=__doc__)
     parser.add_argument("--workspaces", type=int, default=12)
     parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--backlogs", type=int, nargs="*", default=[50, 500], help="workspaces in the queue")
+    parser.add_argument("--to", type=Path, default=PATH, help="the file with the figures")
     given = parser.parse_args(arguments)
     if not network.is_inside():
         code = network.enter(
@@ -305,21 +308,21 @@ def main(arguments=None):
         root.chmod(0o755)
         found = {
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
-            "machine": f"{os.cpu_count()} cores, shared with other programs; all hosts on it",
+            "machine": f"{os.cpu_count()} cores; all hosts on it",
             "workspaces": given.workspaces, "runs": given.runs,
         }  # fmt: skip
         found["cold"] = costs(made(root, "cold"), "c", 2 * given.workspaces, 1)
         tell(found["cold"]["parts_ms"])
         found["warm"] = costs(made(root, "warm"), "w", given.workspaces // 3, 3 * given.runs)
         tell(found["warm"]["parts_ms"])
-        found["backlog"] = [backlog(made(root, f"b{number}"), number) for number in (50, 500)]
+        found["backlog"] = [backlog(made(root, f"b{number}"), number) for number in given.backlogs]
         tell(found["backlog"])
         found["throughput"] = []
         for workers in (1, 2, 3):
             row = throughput(made(root, f"t{workers}"), workers, given.workspaces, given.runs, 4)
             found["throughput"].append(row)
             tell(row)
-        PATH.write_text(json.dumps(rounded(found), indent=1) + "\n")
+        given.to.write_text(json.dumps(rounded(found), indent=1) + "\n")
     return 0
 
 
