@@ -14,6 +14,7 @@ import re
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from copy import copy
 from email.utils import parsedate_to_datetime
@@ -243,15 +244,27 @@ def embed_texts(
     """
     litellm = _litellm()
     call_turns.wait_for_turn(model)
+    answers: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answers.set_result(
+                litellm.embedding(
+                    model=model,
+                    input=list(texts),
+                    timeout=60.0,
+                    api_base=api_base or None,
+                    api_key=_key(litellm, model, api_base, api_key),
+                    max_retries=2,
+                )
+            )
+        except Exception as error:  # noqa: BLE001 -- passed to the caller's thread, which translates it
+            answers.set_exception(error)
+
+    # In the caller's thread litellm would use its event loop, or leave one there that nobody closes.
+    Thread(target=ask, name="agentx-embedding", daemon=True).start()
     try:
-        answer = litellm.embedding(
-            model=model,
-            input=list(texts),
-            timeout=60.0,
-            api_base=api_base or None,
-            api_key=_key(litellm, model, api_base, api_key),
-            max_retries=2,
-        )
+        answer = answers.result()
         rows = sorted(answer.data, key=lambda row: int(row["index"]))
         return [[float(value) for value in row["embedding"]] for row in rows]
     except Exception as error:  # litellm raises many types, including bare ValueErrors

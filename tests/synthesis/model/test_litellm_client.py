@@ -1,5 +1,6 @@
 """The real litellm client against a real HTTP server."""
 
+import asyncio
 import os
 import socket
 import subprocess
@@ -256,6 +257,24 @@ def test_an_embedding_that_is_refused_is_a_model_error(chat_server):
     chat_server.will_fail(401, "no")
     with pytest.raises(ModelError, match="did not accept the key"):
         embed_texts("openai/small", ["a"], api_base=chat_server.base, api_key="k")
+
+
+def test_an_embedding_leaves_the_callers_event_loop_alone(chat_server):
+    chat_server.embeds(2, lambda text: [1.0])
+
+    async def embed():
+        embed_texts("openai/small", ["a"], api_base=chat_server.base, api_key="k")
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(embed()) == set()
+
+
+def test_an_embedding_leaves_no_event_loop_where_there_was_none(chat_server, monkeypatch):
+    chat_server.embeds(2, lambda text: [1.0])
+    made = asyncio.DefaultEventLoopPolicy()
+    monkeypatch.setattr(asyncio, "get_event_loop", made.get_event_loop)
+    embed_texts("openai/small", ["a"], api_base=chat_server.base, api_key="k")
+    assert made._local._loop is None
 
 
 def test_an_env_file_in_the_current_directory_does_not_redirect_the_key(tmp_path, chat_server):
