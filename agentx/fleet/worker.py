@@ -142,6 +142,7 @@ class Worker:
                 while not self._stop.wait(LOOK_S):
                     if once and self._is_idle():
                         self._stop.set()
+                self._queue.take_no_more()
                 end_processes(self._pool.busy, self._grace_s, END_S)
         finally:
             self._left.set()

@@ -4,6 +4,8 @@ DBOS holds the submissions and their results, in SQLite or in one schema of a Po
 beside its own say which workers live, what was set aside and which limits hold. None of it decides whose
 events are in a history: Git does. So a wrong answer here costs work that is done twice, and never an event.
 
+A worker looks into the queue when Postgres tells it that something came in, and now and then in any case.
+
 DBOS partitions the queue by workspace and chooses among partitions at random. Here each submission has a
 turn instead, and the worker asks DBOS for the partitions in that order. The turn is the second at which the
 submission was first in its workspace, plus :data:`STEP_S` for each step of its priority; DBOS's own column
@@ -28,14 +30,18 @@ from typing import Any
 import msgspec
 
 from agentx.scheduling.queue_database import OLDEST_SQLITE, SqliteWithMilliseconds
+from agentx.scheduling.queue_watch import LOOK_S, QueueWatch
 from agentx.storage.errors import AgentXError
 from agentx.storage.extras import DAEMON, needs
 from agentx.storage.text import one_line, without_passwords
 
 QUEUE = "fleet"
 WORK = "carry_out"
-POLL_S = 0.1
-"""Seconds between two looks of a worker into the queue."""
+CALM_S = 0.01
+"""Seconds that DBOS waits between two looks; when to look is decided by :class:`QueueWatch`."""
+
+WRITTEN_S = 0.02
+"""Seconds after a run's end in which DBOS has usually written its result: then the next one can start."""
 
 STEP_S = 10
 """Seconds of waiting that one step of priority is worth."""
@@ -142,6 +148,11 @@ class Slots:
         self.room: Callable[[], bool] = lambda: True
         self.total = self._free = total
 
+    def any_free(self) -> bool:
+        """Return whether one can be taken."""
+        with self._lock:
+            return self._free > 0 and self.room()
+
     def take(self) -> bool:
         """Take a slot if one is free."""
         with self._lock:
@@ -192,7 +203,7 @@ class SharedQueue:
             self._serializer = _json_only()
         self._client: Any = None
         self._claimed: dict[str, float] = {}
-        self._slots, self._worker = Slots(0), ""
+        self._slots, self._worker, self._watch = Slots(0), "", QueueWatch()
 
     def _connect(self, database: str) -> Any:
         sa = self._sa
@@ -253,7 +264,7 @@ class SharedQueue:
             DBOS.register_queue(
                 QUEUE,
                 partition_concurrency=1,
-                polling_interval_sec=POLL_S,
+                polling_interval_sec=CALM_S,
                 on_conflict="always_update",
             )
         tables = {
@@ -328,16 +339,21 @@ class SharedQueue:
         """
         turn = f"CAST({self._now} - {_TURNS_BEGIN} AS BIGINT) + :behind + {STEP_S} * (s.priority - {_PARKED})"
         here = f"{self._waits} AND queue_partition_key = :workspace"
-        self._execute(
+        given = (
             f"UPDATE {self._prefix}workflow_status AS s SET priority = {turn} "  # noqa: S608
             f"WHERE workflow_uuid = (SELECT workflow_uuid FROM {self._prefix}workflow_status WHERE {here} "
             f"AND priority >= {_PARKED} ORDER BY priority, created_at, {self._tie} LIMIT 1) "
             f"AND status = 'ENQUEUED' AND priority >= {_PARKED} AND NOT EXISTS ("
             f"SELECT 1 FROM {self._prefix}workflow_status WHERE {here} AND priority < {_PARKED} "
-            f"AND priority <= {turn})",
-            workspace=workspace,
-            behind=behind_s,
+            f"AND priority <= {turn})"
         )
+        with self.transaction() as run:
+            if run(given, workspace=workspace, behind=behind_s).rowcount and not self._sqlite:
+                self._send(run)
+
+    def _send(self, run: Callable[..., Any]) -> None:
+        """Tell the workers that there may be work, once a transaction is committed."""
+        run("SELECT pg_notify(:channel, '')", channel=self._schema)
 
     def _in_turn(self, most: int) -> list[str]:
         """Return the workspaces without a run whose submissions have their turn, in this order."""
@@ -502,6 +518,8 @@ class SharedQueue:
             queue=QUEUE,
             lease=lease_s,
         )
+        if taken:
+            self._watch.tell()
         self._return_unstarted()
         # Parked, because a submitter died before it could give them their turn.
         forgotten = self._rows(
@@ -533,6 +551,7 @@ class SharedQueue:
                 self._claimed[submission] = at  # with its slot, until the database is back
                 raise
             self._slots.give_back()
+            self._watch.tell()
 
     # --- what was set aside ---------------------------------------------------------------------------------
 
@@ -603,7 +622,7 @@ class SharedQueue:
         Raises:
             QueueFailed: The database cannot be reached.
         """
-        self._worker, self._slots = worker, slots
+        self._worker, self._slots, self._watch = worker, slots, QueueWatch()
 
         def in_slot(payload: str) -> str:
             self._claimed.pop(self._submission(), None)
@@ -614,8 +633,27 @@ class SharedQueue:
                 return result
             finally:
                 slots.give_back()
+                self._watch.tell(WRITTEN_S)
 
-        with self._claims_in_turn(slots), self._launched(worker, in_slot):
+        with self._claims_in_turn(slots), self._launched(worker, in_slot), self._told():
+            yield
+
+    def take_no_more(self) -> None:
+        """Take nothing more from the queue, while what runs goes on."""
+        self._watch.end()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Have the database say when there may be work, if it can; at the end, take no more."""
+
+        def send() -> None:
+            with self.transaction() as run:
+                self._send(run)
+
+        with contextlib.ExitStack() as ends:
+            ends.callback(self._watch.end)
+            if not self._sqlite:
+                ends.enter_context(self._watch.listening(self._engine, self._schema, send))
             yield
 
     def _submission(self) -> str:
@@ -647,7 +685,14 @@ class SharedQueue:
             database: Any, queue: Any, executor: str, version: str, _most: int = 0, **claim: Any
         ) -> list[str]:
             claimed: list[str] = []
+            while self._watch.wait():
+                if slots.any_free():
+                    break
+            else:
+                time.sleep(LOOK_S)  # DBOS asks again until it is ended
+                return claimed
             for workspace in self._in_turn(LOOK_AHEAD):
+                self._watch.tell()  # there is work: the next look shall not be late
                 if not slots.take():
                     break
                 found: list[str] = []

@@ -67,6 +67,25 @@ def test_a_killed_worker_that_comes_back_first_goes_on_with_its_run(fleet, where
     assert fleet.side_refs("task") == []
 
 
+@slow
+def test_a_worker_that_ends_finishes_its_run_and_leaves_to_others_what_waits(fleet):
+    worker = fleet.worker("a")
+    worker.holds("model")
+    [submitted] = fleet.submit("task", "Do this.")
+    worker.start()
+    worker.reached("model")
+    worker.process.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    fleet.submit("other", "Do that.")
+    time.sleep(1)
+    found = fleet.status()
+    assert (found.running, found.queued) == (1, 1)
+    worker.lets_go("model")
+    assert worker.process.wait() == 0
+    assert fleet.runs("task") == {submitted: (1, "COMPLETED")}
+    assert fleet.status().queued == 1
+
+
 @pytest.mark.parametrize("where", [pytest.param("model", marks=slow), "before-push"])
 def test_a_frozen_worker_cannot_overwrite_what_another_did_and_its_events_are_set_aside_and_reported(
     fleet, where

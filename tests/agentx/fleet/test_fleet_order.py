@@ -7,7 +7,7 @@ import uuid
 import pytest
 import sqlalchemy
 
-from agentx.scheduling import shared_queue
+from agentx.scheduling import queue_watch, shared_queue
 from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
 from tests.agentx.fleet.fleets import wait_for
 
@@ -43,6 +43,14 @@ class Work:
         self.open = True
         for gate in list(self.gates.values()):
             gate.set()
+
+
+@pytest.fixture
+def told(queue, request, monkeypatch):
+    """A queue on Postgres whose workers look into it only when they are told to."""
+    request.getfixturevalue("postgres")
+    monkeypatch.setattr(queue_watch, "IDLE_S", 3600.0)
+    return queue
 
 
 def _no_database():
@@ -120,6 +128,45 @@ def test_a_submission_whose_submitter_died_before_its_turn_was_given_gets_it_lat
     assert queue._in_turn(10) == []
     queue.take_over(60)
     assert queue._in_turn(10) == ["lost"]
+
+
+def test_a_worker_that_takes_no_more_leaves_to_others_what_waits(queue):
+    work = Work()
+    add(queue, "a")
+    with queue.working("w", work, Slots(2)):
+        wait_for(lambda: work.started)
+        queue.take_no_more()
+        add(queue, "b")
+        work.let_go()
+        ended(queue, 1)
+    assert queue.counts() == {"SUCCESS": 1, "ENQUEUED": 1}
+
+
+def test_postgres_tells_an_idle_worker_what_came_in_and_what_can_start_after_another(told):
+    work = Work()
+    with told.working("w", work, Slots(1)):
+        wait_for(lambda: told._watch._hears)
+        assert told._watch._next_look(told._watch._looked_at + 60) > told._watch._looked_at + 60
+        add(told, "a", 2)
+        add(told, "b")
+        work.let_go()
+        ended(told, 3)
+
+
+def test_a_worker_whose_connection_is_cut_looks_on_its_own_and_then_listens_again(told, monkeypatch):
+    monkeypatch.setattr(queue_watch, "_AGAIN_S", 3.0)
+    work = Work()
+    work.let_go()
+    with told.working("w", work, Slots(1)):
+        wait_for(lambda: told._watch._hears)
+        listening = f"query = 'LISTEN \"{told._schema}\"'"
+        assert told._rows(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {listening}")
+        wait_for(lambda: not told._watch._hears)
+        add(told, "a")
+        ended(told, 1)
+        wait_for(lambda: told._watch._hears)
+        add(told, "b")
+        ended(told, 2)
 
 
 def test_what_ended_long_ago_is_deleted_and_what_waits_is_kept(queue):
