@@ -37,10 +37,11 @@ function View({ route }) {
   const [loaded, setLoaded] = useState({});
   const known = VIEWS[route.view] && belongs(VIEWS[route.view], route.workspace) ? VIEWS[route.view] : null;
   useEffect(() => {
-    if (!known) return;
-    known.load()
-      .then((module) => setLoaded({ view: route.view, Part: module.default }))
-      .catch((error) => setLoaded({ view: route.view, error }));
+    if (!known) return undefined;
+    let left = false; // a view that comes late may not take the place of the one that was gone to since
+    const show = (found) => left || setLoaded({ view: route.view, ...found });
+    known.load().then((module) => show({ Part: module.default })).catch((error) => show({ error }));
+    return () => { left = true; };
   }, [route.view]);
   if (!known) return html`<${Empty} title="There is no such view.">Choose one in the menu.<//>`;
   if (loaded.view !== route.view) return html`<${Skeleton} lines=${8} />`;

@@ -72,6 +72,19 @@ def test_every_view_is_there_and_nothing_hinders_anybody_from_using_it(watch, ur
     assert violations(looking.page) == []
 
 
+def test_a_view_that_loads_slowly_does_not_take_the_place_of_the_one_that_was_opened_after_it(watch, url):
+    looking = watch(url)
+    held = []
+    looking.page.route("**/views/search.js", lambda route: held.append(route))  # noqa: PLW0108 - it needs a function
+    with looking.page.expect_request("**/views/search.js"):
+        looking.page.evaluate("path => { location.hash = path }", f"#/{looking.w}/search")
+    looking.go("event/4", "Event 4")
+    with looking.page.expect_response("**/views/search.js"):
+        held[0].continue_()
+    looking.settle()
+    assert looking.page.inner_text("#main h1").startswith("Event 4")
+
+
 def test_a_click_leads_from_the_timeline_to_an_event_its_cause_its_file_and_back(watch, url):
     looking = watch(url)
     page = looking.page
