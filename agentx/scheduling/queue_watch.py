@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 LOOK_S = 0.1
-"""Seconds between two looks of a worker into the queue, at least."""
+"""Seconds from a look to the next without a message, and at least from one with a message to another."""
 
 IDLE_S = 1.0
-"""Seconds between two looks, at most: a message may be missed."""
+"""Seconds from a look to the next while it is quiet: a message may be missed."""
 
 AWAKE_S = 1.0
 """Seconds after a message in which a worker looks as often as it may: others may be about to end a run."""
@@ -28,7 +28,7 @@ class QueueWatch:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._due, self._told_at, self._looked_at = 0.0, 0.0, 0.0
+        self._due, self._told_at, self._looked_at, self._answered_at = 0.0, 0.0, 0.0, 0.0
         self._hears, self._ended = False, False
 
     def tell(self, in_s: float = 0.0) -> None:
@@ -44,7 +44,9 @@ class QueueWatch:
             while not self._ended:
                 now = time.monotonic()
                 if now >= (at := self._next_look(now)):
-                    self._due, self._looked_at = float("inf"), now
+                    if now >= self._due:
+                        self._due, self._answered_at = float("inf"), now
+                    self._looked_at = now
                     return True
                 self._changed.wait(at - now)
             return False
@@ -52,7 +54,7 @@ class QueueWatch:
     def _next_look(self, now: float) -> float:
         awake = not self._hears or now < self._told_at + AWAKE_S
         latest = self._looked_at + (LOOK_S if awake else IDLE_S)
-        return max(self._looked_at + LOOK_S, min(self._due, latest))
+        return min(max(self._due, self._answered_at + LOOK_S), latest)
 
     def end(self) -> None:
         """End every wait, now and later."""

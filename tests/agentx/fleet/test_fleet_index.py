@@ -209,7 +209,7 @@ def test_hits_of_all_workspaces_are_ranked_together_and_one_that_cannot_be_read_
     for name, texts in (("full", full), ("right", ["Orders wait for the walrus."]), ("broken", ["Walrus."])):
         publish(indexes, name, made(name, *texts).engine)
     assert names(found(shared, "orders walrus", "full", "right"))[0] == "right"
-    for path in (tmp_path / "published" / "default" / "broken.lance" / "data").iterdir():
+    for path in (tmp_path / "published" / shared.place.tenant / "broken.lance" / "data").iterdir():
         path.write_bytes(b"lies")
     answer = found(shared, "orders walrus")
     assert names(answer)[0] == "right"
