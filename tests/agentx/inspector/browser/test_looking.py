@@ -203,9 +203,9 @@ def test_the_keyboard_alone_leads_from_the_timeline_to_an_event_and_its_context(
     assert page.get_by_label("Words").input_value() == "jj?"
     press("Escape")
     press("?")
-    assert page.get_by_role("dialog").is_visible()
+    page.get_by_role("dialog").wait_for()
     press("Escape")
-    assert page.get_by_role("dialog").count() == 0
+    page.get_by_role("dialog").wait_for(state="detached")
 
 
 def test_a_page_without_its_key_or_its_server_says_how_to_open_it_again(watch, url, environ):
