@@ -426,7 +426,9 @@ class Following:
 
     def _fetch(self, place: Place, folder: Path | None) -> _Tried:
         if folder is None:
-            return _Tried(time.time(), failed="There is no state directory to fetch it into.")
+            return _Tried(
+                time.time(), failed="It cannot be fetched without a state directory (AGENTX_STATE_DIR)."
+            )
         nofollow.make_directory(folder, parents=True)
         with FileLock(folder / _LOCK, timeout_s=SILENT_S).hold():
             try:
@@ -466,7 +468,7 @@ class Following:
             return GitRepository(Path(place.directory))
         folder = self._folder(place)
         if folder is None:
-            raise FollowFailed("There is no state directory with a copy of it.")
+            raise FollowFailed("Its copy cannot be read without a state directory (AGENTX_STATE_DIR).")
         return GitRepository(folder / _REPOSITORY)
 
     def _folder(self, place: Place) -> Path | None:
@@ -520,7 +522,7 @@ def find_place(source: str, base: Path, settings: Settings) -> Place:
         settings: Settings from the environment.
 
     Raises:
-        UsageError: There is no such fleet here, or the name cannot be one.
+        UsageError: No fleet of this name is known here, or the name is not allowed.
         FollowFailed: A worker of a fleet reads workspaces of its tenant only.
     """
     if source.startswith(FLEET):

@@ -106,7 +106,7 @@ def tenant_work(settings: Settings, tenant: str, home: Path, variables: Mapping[
         variables: Its variables.
 
     Raises:
-        UsageError: There is no such fleet here.
+        UsageError: No fleet of this name is known here.
     """
     root = nofollow.canonical(home)
     environ = {name: value for name in _SHARED if (value := settings.environ.get(name)) is not None}

@@ -63,7 +63,7 @@ def remote_of(settings: Settings, tenant: str, workspace: str) -> str:
     """Return the URL of a workspace's remote in a fleet that this user set up, or whose worker this is.
 
     Raises:
-        UsageError: There is no such fleet here, this is the worker of another tenant, or it cannot be a name.
+        UsageError: No fleet of this name is known here, it is another tenant's, or the name is not allowed.
         StoreUnusable: The file of the fleet is unsafe.
     """
     if settings.fleet_remote:

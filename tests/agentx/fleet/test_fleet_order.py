@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 import uuid
 
 import pytest
@@ -51,6 +52,12 @@ def told(queue, request, monkeypatch):
     request.getfixturevalue("postgres")
     monkeypatch.setattr(queue_watch, "IDLE_S", 3600.0)
     return queue
+
+
+def wait_until_quiet(queue):
+    """Wait until a worker hears the database's messages, and would not look into the queue without one."""
+    watch = queue._watch
+    wait_for(lambda: watch._hears and watch._next_look(time.monotonic()) > time.monotonic() + 60)
 
 
 def _no_database():
@@ -145,8 +152,7 @@ def test_a_worker_that_takes_no_more_leaves_to_others_what_waits(queue):
 def test_postgres_tells_an_idle_worker_what_came_in_and_what_can_start_after_another(told):
     work = Work()
     with told.working("w", work, Slots(1)):
-        wait_for(lambda: told._watch._hears)
-        assert told._watch._next_look(told._watch._looked_at + 60) > told._watch._looked_at + 60
+        wait_until_quiet(told)
         add(told, "a", 2)
         add(told, "b")
         work.let_go()
@@ -158,13 +164,13 @@ def test_a_worker_whose_connection_is_cut_looks_on_its_own_and_then_listens_agai
     work = Work()
     work.let_go()
     with told.working("w", work, Slots(1)):
-        wait_for(lambda: told._watch._hears)
+        wait_until_quiet(told)
         listening = f"query = 'LISTEN \"{told._schema}\"'"
         assert told._rows(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {listening}")
         wait_for(lambda: not told._watch._hears)
         add(told, "a")
         ended(told, 1)
-        wait_for(lambda: told._watch._hears)
+        wait_until_quiet(told)
         add(told, "b")
         ended(told, 2)
 
