@@ -85,7 +85,7 @@ class CommandLine:
         """The lines of the history of these types, or all, oldest first, as the files hold them."""
         found = [
             json.loads(line)
-            for file in [*sorted(self.cwd.glob("history/**/*.jsonl")), self.cwd / "history.jsonl"]
+            for file in [*sorted(self.cwd.glob("history/*/*.jsonl")), self.cwd / "history.jsonl"]
             if file.exists()
             for line in file.read_text("utf-8").splitlines()
         ]
