@@ -15,6 +15,9 @@ START, PROMPT, BEFORE, AFTER, ANSWER, STOP, SUBSTOP, COMPACT, COMPACTED, END = M
 stops, or a subagent stops; before and after compaction; the session ends.
 """
 
+SUMMARY = "compaction summary"
+"""The source of a subagent's answer that sums up a conversation: the host's words, nobody's answer."""
+
 SHELL, READ, WRITE, EDIT, DELETE, WEB, TOOL = KINDS = (
     *("shell", "read", "write", "edit", "delete", "web", "tool"),
 )

@@ -18,6 +18,7 @@ from agentx.hosts.action import (
     START,
     STOP,
     SUBSTOP,
+    SUMMARY,
     WEB,
     HostAction,
     shortened,
@@ -75,6 +76,13 @@ class ClaudeCode(Host):
         """Return the entry of an event; those of tools are for all tools."""
         found = super().entry(event, command)
         return {"matcher": "*", **found} if "Tool" in event else found
+
+    def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
+        """Return the action; what sums up a compaction comes as a subagent without a type."""
+        action = super().read(payload, environ)
+        if action.moment == SUBSTOP and payload.get("agent_type") == "":
+            action.source = SUMMARY
+        return action
 
     def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:
         """Set the output and the exit status of a command; a failed tool has an event of its own."""

@@ -87,7 +87,6 @@ class Cursor(Host):
     def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
         """Return the action; Cursor names the session, the directory and the results in its own way."""
         action = super().read(payload, environ)
-        action.session = action.session or text_of(payload.get("conversation_id"))
         roots = payload.get("workspace_roots")
         if isinstance(roots, list) and roots and not (action.cwd and payload.get("cwd")):
             action.cwd = text_of(roots[0])

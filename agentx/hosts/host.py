@@ -1,6 +1,7 @@
 """A host as a table: its events and tools, how it names their fields, and what it accepts as an answer."""
 
 import json
+import re
 
 from agentx.hosts.action import (
     AFTER,
@@ -36,6 +37,9 @@ HOSTS = {
 
 TIMEOUT_S = 10
 """How long a host waits for a hook at most; the hook itself gives up earlier."""
+
+_PARENT = re.compile(r"parent_?(?:[a-z]+_?)?id", re.IGNORECASE)
+"""Fields of a payload that name whoever started the session; a session of the user's has none."""
 
 _TEXTS = ("content", "old", "new", "patch", "command")
 
@@ -98,7 +102,7 @@ class Host:
             host=self.name,
             event=event,
             moment=moment,
-            session=_text(payload, "session_id"),
+            session=_text(payload, "session_id") or _text(payload, "conversation_id"),
             agent=_text(payload, "agent_id"),
             cwd=_text(payload, "cwd") or environ.get("PWD", ""),
             source=_text(payload, "source") or _text(payload, "reason") or _text(payload, "trigger"),
@@ -108,6 +112,7 @@ class Host:
             asks=self.asks,
             mute=moment in self.mute,
         )
+        _take_parent(action, payload)
         if moment == PROMPT:
             action.text = shortened(_text(payload, "prompt"), MOST_PROMPT)
         elif moment in (STOP, SUBSTOP):
@@ -192,6 +197,19 @@ def load(name: str) -> Host:
 def _text(payload: "Mapping[str, Any]", name: str) -> str:
     value = payload.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _take_parent(action: HostAction, payload: "Mapping[str, Any]") -> None:
+    """Make the session that an agent started one of a subagent: its id below that of its parent."""
+    if action.agent:
+        return
+    parents = (_text(payload, name) for name in payload if _PARENT.fullmatch(name))
+    parent = next((one for one in parents if one and one != action.session), "")
+    started_by = _text(payload, "thread_source")
+    if parent:
+        action.agent, action.session = action.session or "subagent", parent
+    elif started_by not in ("", "user") or payload.get("isSidechain") is True:
+        action.agent = action.session or "subagent"
 
 
 def as_object(text: str) -> "dict[str, Any]":

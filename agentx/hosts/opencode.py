@@ -5,6 +5,7 @@ After packages/plugin/src/index.ts of anomalyco/opencode, version 1. The payload
 """
 
 import json
+import re
 
 from agentx.hosts.action import (
     AFTER,
@@ -54,6 +55,10 @@ _TOOLS = {
 }
 
 
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+"""A prompt as ``opencode run`` hands it on if it has a blank: quotes in it are escaped."""
+
+
 class OpenCode(Host):
     """The table of opencode."""
 
@@ -69,6 +74,14 @@ class OpenCode(Host):
     server_project_file = "opencode.json"
     server_names = ("mcp",)
     enable = "opencode loads the plugin at its next start."
+
+    def read(self, payload: "Mapping[str, Any]", environ: "Mapping[str, str]") -> HostAction:
+        """Return the action; ``opencode run "..."`` puts a prompt with blanks in quotes of its own."""
+        action = super().read(payload, environ)
+        found = _QUOTED.fullmatch(action.text) if action.moment == PROMPT else None
+        if found and " " in found[1]:
+            action.text = found[1].replace('\\"', '"')
+        return action
 
     def take_result(self, action: HostAction, payload: "Mapping[str, Any]") -> None:
         """Set the output, and the exit status from the metadata of a command."""

@@ -39,12 +39,27 @@ export const AgentX = async ({ client, directory }) => {
   const waiting = new Map() // by session: context for its next request to the model
   const answers = new Map() // by session: the agent's latest text
   const started = new Set()
+  const parents = new Map() // by session: the session whose agent started it; empty if the user did
+
+  // Resolves to the parent of a session: what it says is no user's. A session that was resumed told nobody of it.
+  const parentOf = async (session) => {
+    if (!parents.has(session)) {
+      try {
+        const found = await client.session.get({ path: { id: session } })
+        parents.set(session, (found?.data ?? found)?.parentID ?? "")
+      } catch {
+        return ""
+      }
+    }
+    return parents.get(session)
+  }
 
   const keep = (session, text) => {
     if (text) waiting.set(session, [waiting.get(session), text].filter(Boolean).join("\n\n"))
   }
   const tell = async (event, session, more) => {
-    const answer = await ask({ hook_event_name: event, session_id: session, cwd: directory, ...more })
+    const about = { session_id: session, parent_id: await parentOf(session), cwd: directory }
+    const answer = await ask({ hook_event_name: event, ...about, ...more })
     keep(session, answer.context)
     return answer
   }
@@ -58,6 +73,7 @@ export const AgentX = async ({ client, directory }) => {
     event: async ({ event }) => {
       const about = event.properties ?? {}
       const session = about.sessionID ?? about.info?.id ?? about.info?.sessionID ?? ""
+      if (about.info?.id && event.type.startsWith("session.")) parents.set(about.info.id, about.info.parentID ?? "")
       if (event.type === "session.created") await start(session, "startup")
       else if (event.type === "session.compacted") {
         await tell("session.compacted", session, {})

@@ -12,10 +12,11 @@ import msgspec
 
 from agentx.context.assembler import TITLES
 from agentx.context.rendering import Context, ContextItem
-from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, WRITE
+from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, SUBSTOP, SUMMARY, WRITE
 from agentx.hosts.served.own_commands import acts_as_user
 from agentx.hosts.served.refusals import refused_calls
 from agentx.storage.events.host_events import SessionMoment, SessionNoted
+from agentx.storage.events.transcript_events import HostRecordKept
 from agentx.storage.events.types import (
     AgentMessageSent,
     ContextProvided,
@@ -29,6 +30,7 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
+from agentx.synthesis.attribution.host_words import BROKEN, CONTEXT, SETTLE, headed, typed
 from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.enforcement.evaluate import STOPPING
 from agentx.synthesis.gates.action_gate import GateVerdict
@@ -246,8 +248,9 @@ class Responder:
     def prompt(self) -> dict[str, str]:
         """Record the user's prompt, and return what of the memory it calls for and was not shown yet."""
         text, memory = self.action.text, self.memory
-        if not text.strip() or text.startswith((_BROKEN, _SETTLE)):  # a host sends on what a hook said
-            return {}
+        if self.action.agent or not (own := typed(text)):
+            return self._said_by_another(text)
+        text = own
         events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
         memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
         memory.sent_back, memory.answer = False, ""
@@ -258,6 +261,24 @@ class Responder:
             return {}
         start = "" if memory.started else self._boot()
         return self._context("\n\n".join(filter(None, (start, self._recalled(text)))))
+
+    def _said_by_another(self, text: str) -> dict[str, str]:
+        """Record a prompt that the user did not type: an agent's to its subagent, or what the host wrote."""
+        elements = [one for one in headed(text) if one.tag != CONTEXT]
+        if self.action.agent and text.strip():
+            self._record(AgentMessageSent(body=self.ws.body(text), final=False, model=""))
+        elif elements:
+            self._record_host(elements[0].tag, text)
+        else:  # nothing, or what AgentX itself said in a hook, which is recorded where it was said
+            return {}
+        if self.action.unasked:
+            return {}
+        start = "" if self.memory.started else self._boot()
+        return self._context("\n\n".join(filter(None, (start, self._recalled(text)))))
+
+    def _record_host(self, sort: str, text: str) -> None:
+        kept = HostRecordKept(host=self.action.host, sort=one_line(sort)[:100], body=self.ws.body(text))
+        self._record(kept, actor=f"import:{self.action.host}")
 
     def _recalled(self, text: str) -> str:
         context = self.ws.get_relevant_context(
@@ -297,17 +318,24 @@ class Responder:
 
     def answer(self) -> dict[str, str]:
         """Record an answer of the agent."""
-        if self.action.text.strip():
-            final = not self.action.agent and self.action.moment != "substop"
+        if self.action.source == SUMMARY and self.action.text.strip():
+            self._record_host(SUMMARY, self.action.text)
+        elif self.action.text.strip():
+            final = not self.action.agent and self.action.moment != SUBSTOP
             said = AgentMessageSent(body=self.ws.body(self.action.text), final=final, model=self.action.model)
             self._record(said)
             self.memory.answer = self.action.text if final else self.memory.answer
         return {}
 
     def stop(self) -> dict[str, str]:
-        """Record the answer and grade the turn; once, keep the agent from stopping if it broke a rule."""
+        """Record the answer and grade the turn; once, keep the agent from stopping if it broke a rule.
+
+        A subagent's stop ends no turn of the user's.
+        """
         self.answer()
         self._scan()
+        if self.action.agent or self.action.moment == SUBSTOP:
+            return {}
         memory = self.memory
         later = self.ws.events(memory.prompt) if memory.prompt else ()
         events = [event for event in later if event.run == self.run]
@@ -328,7 +356,7 @@ class Responder:
         if not waiting:
             return {}
         memory.settled = True
-        return {"decision": "go_on", "reason": "\n".join((_SETTLE, *(one.render() for one in waiting)))}
+        return {"decision": "go_on", "reason": "\n".join((SETTLE, *(one.render() for one in waiting)))}
 
     def _broken(self, events: Sequence[Event], text: str) -> str:
         """Return which rules the turn or its answer broke, in sentences for the agent; empty if none."""
@@ -340,7 +368,7 @@ class Responder:
             found += [one for one in ended.violations if one.mode in STOPPING]
         found += self.ws.gates.before_answer(text) if text.strip() else ()
         lines = [f"- {one.item_id} (the user said: “{one.sentence}”): {one.reason}" for one in found]
-        return "\n".join((_BROKEN, *lines)) if lines else ""
+        return "\n".join((BROKEN, *lines)) if lines else ""
 
     def _grade(self, events: Sequence[Event], *, passed: bool) -> None:
         facts = [one.data for one in events if isinstance(one.data, ToolCallExecuted | AgentMessageSent)]
@@ -536,11 +564,6 @@ _TYPICAL = "No, stop mocking it in the tests. From now on use tabs, and 2 is fin
 
 _SHOWN = (START, PROMPT, AFTER)
 _ASK_YOURSELF = "Ask the user in your answer, and try again once they agreed."
-_SETTLE = (
-    "Before you stop, settle with the tool `settle` of the MCP server agentx what the user said and may have "
-    "meant to last; leave what you cannot tell:"
-)
-_BROKEN = "What the user demands is broken; put it right before you stop:"
 
 
 def _why(verdict: GateVerdict) -> str:

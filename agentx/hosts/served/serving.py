@@ -27,6 +27,7 @@ from agentx.hosts.action import (
     START,
     STOP,
     SUBSTOP,
+    TOOL,
 )
 from agentx.hosts.away import SAID, told_first
 from agentx.hosts.hook import WARM
@@ -50,6 +51,7 @@ class HostSessions:
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], SessionMemory] = OrderedDict()
+        self._parents: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, root: Path, run: str) -> SessionMemory:
@@ -61,6 +63,37 @@ class HostSessions:
             while len(self._known) > _SESSIONS_KEPT:
                 self._known.popitem(last=False)
             return found
+
+    def placed(self, root: Path, action: SentAction) -> SentAction:
+        """Return an action; as a subagent's if its session was begun with the words of a call that runs.
+
+        This is for hosts, and plugins of earlier versions, that do not say who began a session.
+        """
+        if action.agent or not action.session:
+            return action
+        key = str(root), action.session
+        with self._lock:
+            if action.moment == PROMPT and key not in self._parents and _is_new(self._known.get(key)):
+                if parent := self._caller(key[0], action):
+                    self._parents[key] = parent
+                while len(self._parents) > _SESSIONS_KEPT:
+                    self._parents.popitem(last=False)
+            parent = self._parents.get(key, "")
+        return msgspec.structs.replace(action, session=parent, agent=action.session) if parent else action
+
+    def _caller(self, root: str, prompt: SentAction) -> str:
+        """Return the session of which a running call has the words of a prompt; empty for none."""
+        words = prompt.text.strip()
+        memories = [memory for (where, _), memory in self._known.items() if where == root] if words else []
+        for call in (call for memory in memories for call in memory.pending.values()):
+            other = call.host == prompt.host and call.session != prompt.session and call.kind == TOOL
+            if other and words in (str(one).strip() for one in call.arguments.values()):
+                return call.session
+        return ""
+
+
+def _is_new(memory: SessionMemory | None) -> bool:
+    return memory is None or not (memory.prompt or memory.calls)
 
 
 SESSIONS = HostSessions()
@@ -112,6 +145,7 @@ _RESTRICTED = (
 
 
 def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = None) -> dict[str, str]:
+    action = SESSIONS.placed(ws.root, action)
     run = _run(action)
     responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key, at)
     responder.record_refused()
@@ -122,7 +156,7 @@ def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = 
         AFTER: responder.after,
         ANSWER: responder.answer,
         STOP: responder.stop,
-        SUBSTOP: responder.answer,
+        SUBSTOP: responder.stop,
         COMPACT: responder.compact,
         COMPACTED: responder.compact,
         END: responder.end,
