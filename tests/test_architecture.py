@@ -243,6 +243,7 @@ PROGRAMS = {
     "agentx/quality/sandbox.py": "removes a copy",
     "agentx/quality/typos.py": "runs typos, which looks words up in standard input",
     "storage/git/packs/packing.py": "runs this program, isolated, to pack objects",
+    "storage/matching/matcher.py": "runs this program, isolated, to match a pattern within a time",
     "storage/git/exchange/git_program.py": "runs git on the objects of a repository, without its configuration and hooks",
     "synthesis/embedding/install.py": "fetches the model that a person installs",
     "synthesis/state/parallel_fold.py": "runs this program, isolated, to fold a long log",

@@ -10,6 +10,7 @@ Loads next to nothing: each hook of a host is a new process.
 import json
 import os
 import re
+import signal
 import time
 
 from agentx.core.beside import HOOK_CHECKS
@@ -27,6 +28,7 @@ SAID = "said-"
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _MOST_CHECKS = 4 << 20
 _MOST_SPOOLED = 20_000
+_MOST_S = 1.0
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
 _BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
 _UNASKED = (
@@ -36,6 +38,8 @@ _UNASKED = (
 
 _REFUSED = "AgentX cannot record here: {why} Until then {checked} of your rules apply, and events wait."
 """What a session is told if the workspace is read-only, or no server can run or write for another reason."""
+
+_UNDECIDED = "AgentX's server does not answer, and a compiled check of your rules could not be made in time."
 
 _LOST = "AgentX's server does not answer, and this could not be kept for it: it will not be remembered."
 
@@ -54,7 +58,7 @@ def answer(
     """
     action.unasked = True
     checks = read_checks(workspace)
-    reply = check(action, checks) if action.moment == BEFORE else HostReply()
+    reply = _checked_in_time(action, checks) if action.moment == BEFORE else HostReply()
     kept = action.moment != BEFORE or reply.decision == "deny"
     spooled = _keep(action, workspace, environ, key) if kept else True
     shown = action.moment in (PROMPT, BEFORE, AFTER)
@@ -68,6 +72,30 @@ def answer(
 
 
 # --- compiled checks ----------------------------------------------------------------------------------------
+
+
+def _checked_in_time(action: HostAction, checks: "Mapping[str, Any]") -> HostReply:
+    """Check a tool call; if that takes long, or a pattern cannot be read, the user is asked.
+
+    A pattern may be written to take for ever, and a host goes on when its hook takes too long. The engine of
+    Python's patterns looks for signals while it searches.
+    """
+
+    def too_late(*_: object) -> None:
+        raise TimeoutError
+
+    try:
+        before = signal.signal(signal.SIGALRM, too_late)
+    except ValueError:  # not the main thread: no process of a hook
+        return check(action, checks)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, _MOST_S)
+        return check(action, checks)
+    except (TimeoutError, re.error, RecursionError):
+        return HostReply("ask", _UNDECIDED)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def check(action: HostAction, checks: "Mapping[str, Any]") -> HostReply:

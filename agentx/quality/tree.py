@@ -19,6 +19,7 @@ from pathspec import GitIgnoreSpec
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.files.ignore import IgnoreRules
+from agentx.storage.matching import globs
 
 CACHES = (
     *("__pycache__/", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/", ".nox/"),
@@ -114,7 +115,7 @@ class TreeCopy:
         self._source = nofollow.canonical(source)
         self._named = source.absolute()
         self._limits = limits
-        self._excluded = GitIgnoreSpec.from_lines([".git", *exclude])
+        self._excluded = globs.spec([".git", *exclude])
         self._caches = GitIgnoreSpec.from_lines(CACHES)
         self._ignore = IgnoreRules(source)  # the source's rules: a run cannot change them in its copy
         self._left_out: dict[str, list[str]] = {}

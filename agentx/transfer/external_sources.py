@@ -9,7 +9,6 @@ from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from agentx.config import SourceSection
 from agentx.engine.engine import Engine
@@ -20,6 +19,7 @@ from agentx.storage.files import nofollow
 from agentx.storage.files.durable import write_file
 from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.index.port import Chunk
+from agentx.storage.matching import globs
 from agentx.storage.progress import Progress
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import encodable, is_binary
@@ -191,8 +191,7 @@ class Sources:
 
 def _files(root: Path, section: SourceSection) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return time and size of each file of a source, by path; and the files that cannot be cited."""
-    include = GitIgnoreSpec.from_lines(section.include)
-    exclude = GitIgnoreSpec.from_lines(section.exclude)
+    include, exclude = globs.spec(section.include), globs.spec(section.exclude)
     rules = IgnoreRules(root)
     files = Artifacts(root, section.max_file_bytes)
     found: dict[str, tuple[int, int]] = {}

@@ -10,7 +10,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from agentx.config import Config, LinkSection
 from agentx.core import layout
@@ -23,6 +22,7 @@ from agentx.storage.files.paths import PathRefused, check_path
 from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.repository import GitRepository, NotARepository
 from agentx.storage.log.history import LIVE
+from agentx.storage.matching import globs
 
 SEPARATOR = ":"
 """Separates the name of a link from the path in its workspace; no artifact has it in its name."""
@@ -141,7 +141,7 @@ def _opened(engine: Engine, section: LinkSection) -> Iterator[GitRepository]:
 
 
 def _shares(section: LinkSection, path: str) -> bool:
-    return GitIgnoreSpec.from_lines(section.paths).match_file(path)
+    return globs.spec(section.paths).match_file(path)
 
 
 def _listed(repo: GitRepository, tree: str, section: LinkSection) -> str:

@@ -1,7 +1,5 @@
 """Ignored files as Git defines them: the ``.gitignore`` files of a tree, each for the files below it."""
 
-import re
-import warnings
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -9,6 +7,8 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import MAX_PATH_BYTES
+from agentx.storage.matching import globs
+from agentx.storage.matching.matcher import Undecided
 
 _MAX_STARS = 3
 
@@ -63,8 +63,6 @@ def _patterns(line: str) -> list[GitIgnoreSpecPattern]:
     if len(line) > MAX_PATH_BYTES or any(name.count("*") > _MAX_STARS for name in line.split("/")):
         return []
     try:
-        # A class like `[[:alpha:]]` causes a FutureWarning.
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):
-            return [GitIgnoreSpecPattern(line)]
-    except (ValueError, re.error):
+        return [globs.pattern(line)]
+    except Undecided:
         return []

@@ -5,6 +5,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from agentx.storage.matching.matcher import Undecided
+
 Side = Literal["before", "after"]
 
 _T = TypeVar("_T")
@@ -24,6 +26,11 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     line: int = 0
     doubt: str = ""
     correction: str = ""
+
+
+def undecided(why: Undecided, what: str) -> Breach:
+    """Return a breach that a person must decide, of a check that could not be made."""
+    return Breach(reason=f"Whether {what} breaks this rule was not decided.", doubt=str(why))
 
 
 class CheckedChange(msgspec.Struct, kw_only=True):

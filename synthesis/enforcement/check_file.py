@@ -10,6 +10,7 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from agentx.storage.matching import matcher
 from agentx.synthesis.enforcement.syntax_trees import LANGUAGES
 from agentx.synthesis.memory.checks import (
     Check,
@@ -179,10 +180,8 @@ def _look_inside(kind: type[Any], given: Mapping[str, Any], place: Place, faults
             else [((name, number), one) for number, one in enumerate(value)]
         )
         for key, expression in keys:
-            try:
-                re.compile(expression)
-            except re.error as error:
-                faults.add((*place, *key), f"not a regular expression: {error}: {expression!r}")
+            if why := matcher.fault(expression):
+                faults.add((*place, *key), f"not a regular expression: {why}: {expression!r}")
     if kind is StructureCheck:
         _look_at_patterns(given, place, faults)
 

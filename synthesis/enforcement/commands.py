@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
-from agentx.synthesis.enforcement.breaches import Breach
+from agentx.storage.matching import matcher
+from agentx.synthesis.enforcement.breaches import Breach, undecided
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.checks import CommandCheck
@@ -48,7 +49,15 @@ def broken_commands(check: CommandCheck, command: str) -> Iterator[Breach]:
     for call, folder in located(command):
         for run in _runs(call, folder):
             entry = next((entry for entry in check.programs if _is_run(entry, run)), "")
-            if entry and _applies(check, run) and (reason := _reason(check, entry, run)):
+            if not entry:
+                continue
+            try:
+                applies = _applies(check, run)
+            except matcher.Undecided as why:
+                if _reason(check, entry, run):
+                    yield undecided(why, f"`{entry}`")
+                continue
+            if applies and (reason := _reason(check, entry, run)):
                 instead = f" Use `{check.instead}` instead." if check.instead else ""
                 correction = _corrected(check, entry, call, command)
                 yield Breach(reason=reason + instead, correction=correction)
@@ -97,7 +106,7 @@ def _is_run(entry: str, run: _Run) -> bool:
 
 
 def _applies(check: CommandCheck, run: _Run) -> bool:
-    if not all(any(re.search(form, word) for word in run.arguments) for form in check.arguments):
+    if not all(matcher.matches_any(form, run.arguments) for form in check.arguments):
         return False
     if not check.paths and not check.exceptions:
         return True
@@ -106,7 +115,7 @@ def _applies(check: CommandCheck, run: _Run) -> bool:
     named.append(posixpath.join(run.folder, "."))
     if check.paths and not any(matches(check.paths, path) for path in named):
         return False
-    return not any(matches(check.exceptions, path) for path in named)
+    return not any(matches(check.exceptions, path, unread=False) for path in named)
 
 
 def _reason(check: CommandCheck, entry: str, run: _Run) -> str:

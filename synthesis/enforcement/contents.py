@@ -3,9 +3,9 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
-from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.storage.matching import matcher
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, undecided
 from agentx.synthesis.memory.checks import ContentCheck
 
 _HEADING = re.compile(r"^\s{0,3}(?:#{1,6}|=+)\s+(.+?)\s*#*\s*$|^(\S[^\n]*)\n(?:=|-|~){3,}\s*$", re.MULTILINE)
@@ -48,8 +48,12 @@ def missing_contents(check: ContentCheck, change: CheckedChange) -> Iterator[Bre
         if wanted not in _headings(change.after) and (before is None or wanted in _headings(before)):
             yield Breach(reason=f"{change.path} has no section “{section.lstrip('# ')}”.")
     for pattern in check.patterns:
-        found = _compiled(pattern)
-        if not found.search(change.after) and (before is None or found.search(before)):
+        try:
+            gone = not _has(pattern, change.after) and (before is None or _has(pattern, before))
+        except matcher.Undecided as why:
+            yield undecided(why, change.path)
+            continue
+        if gone:
             yield Breach(reason=f"{change.path} has nothing that matches `{pattern}`.")
 
 
@@ -95,6 +99,5 @@ def _plain(heading: str) -> str:
     return " ".join(words[1:] if words[:1] and words[0].isdigit() else words)
 
 
-@lru_cache(maxsize=512)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
+def _has(pattern: str, text: str) -> bool:
+    return bool(matcher.lines(pattern, text, multiline=True))

@@ -42,7 +42,7 @@ def installed_dependencies(check: DependencyCheck, command: str) -> Iterator[Bre
     for one, manifest in installed(command):
         if check.paths and not (manifest and matches(check.paths, manifest)):
             continue
-        if not _is_about(check, one) or (manifest and matches(check.exceptions, manifest)):
+        if not _is_about(check, one) or (manifest and matches(check.exceptions, manifest, unread=False)):
             continue
         if is_everything(check) and normalised(one.name) in _INSTALLERS:
             continue

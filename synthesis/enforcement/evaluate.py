@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
+from agentx.storage.matching.matcher import Undecided
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, undecided
 from agentx.synthesis.enforcement.commands import broken_commands
 from agentx.synthesis.enforcement.contents import missing_contents
 from agentx.synthesis.enforcement.dependencies import broken_dependencies, installed_dependencies
@@ -278,10 +279,18 @@ def _evaluated(found: Iterable[_Found]) -> Evaluation:
     for item, check, path, breaches in found:
         checks += 1
         applied[item.id] = None
-        violations += [_violation(item, check, breach, path) for breach in breaches]
+        violations += [_violation(item, check, breach, path) for breach in _decided(breaches, path)]
     broken = {one.item_id for one in violations}
     kept = tuple(name for name in applied if name not in broken)
     return Evaluation(violations=tuple(violations), kept=kept, checks=checks)
+
+
+def _decided(breaches: Iterator[Breach], path: str) -> Iterator[Breach]:
+    """Yield breaches; a check that cannot be made leaves the decision to a person."""
+    try:
+        yield from breaches
+    except Undecided as why:
+        yield undecided(why, path or "this")
 
 
 def _enforced(items: Iterable[MemoryItem]) -> Iterator[tuple[MemoryItem, Check]]:
@@ -311,7 +320,7 @@ def _is_about(item: MemoryItem, check: Check, path: str) -> bool:
     return (
         (not check.paths or matches(check.paths, path))
         and (not item.scope.paths or matches(item.scope.paths, path))
-        and not (check.exceptions and matches(check.exceptions, path))
+        and not (check.exceptions and matches(check.exceptions, path, unread=False))
     )
 
 

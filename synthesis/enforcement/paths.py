@@ -4,12 +4,19 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from pathspec import GitIgnoreSpec
 
+from agentx.storage.matching import globs as linear
+from agentx.storage.matching import matcher
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange
 from agentx.synthesis.memory.checks import PathCheck
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 """Characters that nobody sees, and that must not hide a name or a word."""
@@ -22,23 +29,32 @@ def forbidden_paths(check: PathCheck, change: CheckedChange) -> Iterator[Breach]
         return
     name = posixpath.basename(change.path)
     if check.name:
-        if action == "create" and not re.fullmatch(check.name, name):
+        if action == "create" and not matcher.matches_whole(check.name, name):
             yield Breach(reason=f"The name {name} of {change.path} has not the form `{check.name}`.")
     elif action in check.actions:
         moved = f"{change.path} may not be deleted or moved."
         yield Breach(reason=moved if change.removes else f"No file may be written at {change.path}.")
 
 
-def matches(globs: tuple[str, ...], path: str) -> bool:
+def matches(globs: tuple[str, ...], path: str, *, unread: bool = True) -> bool:
     """Return whether a path matches one of the globs (gitignore rules), compared leniently.
 
     Case, Unicode composition, dots and spaces at the end of a name and backslashes make no difference, as on
     lenient file systems.
 
+
     >>> matches(("**/requirements.txt",), "API/Requirements.txt. ")
     True
+
+    Args:
+        globs: The globs.
+        path: The path.
+        unread: What a glob that cannot be read says.
     """
-    return bool(globs) and _spec(globs).match_file(_plain(path))
+    if not globs:
+        return False
+    spec, all_read = _spec(globs)
+    return spec.match_file(_plain(path)) or (unread and not all_read)
 
 
 @lru_cache(maxsize=512)
@@ -50,5 +66,10 @@ def _plain(path: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def _spec(globs: tuple[str, ...]) -> GitIgnoreSpec:
-    return GitIgnoreSpec.from_lines(unicodedata.normalize("NFKC", glob).casefold() for glob in globs)
+def _spec(globs: tuple[str, ...]) -> tuple[GitIgnoreSpec, bool]:
+    """Return the globs that can be read, and whether all can."""
+    found: list[GitIgnoreSpecPattern] = []
+    for glob in globs:
+        with suppress(matcher.Undecided):
+            found.append(linear.pattern(unicodedata.normalize("NFKC", glob).casefold()))
+    return GitIgnoreSpec(found, backend="simple"), len(found) == len(globs)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from agentx.storage.matching import matcher
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
 from agentx.synthesis.enforcement.functions import CodeFunction, functions_of, is_meant, parses
@@ -149,7 +150,7 @@ def _kept(check: StructureCheck, nodes: Iterable["SgNode"]) -> Iterator[tuple[st
             yield node.text(), node
         for variable, form in check.names.items():
             named = node.get_match(variable)
-            if named is not None and not re.fullmatch(form, named.text()):
+            if named is not None and not matcher.matches_whole(form, named.text()):
                 yield named.text(), named
 
 

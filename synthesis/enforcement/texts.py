@@ -7,7 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side
+from agentx.storage.matching import matcher
+from agentx.synthesis.enforcement.breaches import Breach, CheckedChange, Side, undecided
 from agentx.synthesis.enforcement.paths import INVISIBLE
 from agentx.synthesis.memory.checks import TextCheck
 
@@ -23,8 +24,13 @@ def forbidden_texts(check: TextCheck, change: CheckedChange) -> Iterator[Breach]
         return
     after, before = _texts(change, "after"), _texts(change, "before")
     for form in _forms(check):
-        now = form.lines(after)
-        if now and len(now) > len(form.lines(before)):
+        try:
+            now = form.lines(after)
+            more = bool(now) and len(now) > len(form.lines(before))
+        except matcher.Undecided as why:
+            yield undecided(why, change.path)
+            continue
+        if more:
             earlier = set(before.whole.splitlines())
             lines = after.whole.splitlines()
             fresh = [line for line in now if line > len(lines) or lines[line - 1] not in earlier]
@@ -47,7 +53,12 @@ def forbidden_in_command(check: TextCheck, command: str) -> Iterator[Breach]:
 def _forbidden_in(check: TextCheck, text: str, what: str) -> Iterator[Breach]:
     texts = _Texts(text, _plain_text(text))
     for form in _forms(check):
-        if lines := form.lines(texts):
+        try:
+            lines = form.lines(texts)
+        except matcher.Undecided as why:
+            yield undecided(why, what[0].lower() + what[1:])
+            continue
+        if lines:
             yield Breach(reason=f"{what} {form.said}.", line=lines[0])
 
 
@@ -59,19 +70,32 @@ class _Texts(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """A phrase or a pattern: its words, which every match contains, and what a match says."""
+    """A phrase or a pattern: its words, which every match contains, and what a match says.
 
-    pattern: re.Pattern[str]
+    Attributes:
+        phrase: The phrase as a pattern of ours; ``None`` for a pattern of somebody else.
+        pattern: The pattern of somebody else.
+        words: The words of the phrase.
+        said: What a match says.
+    """
+
+    phrase: re.Pattern[str] | None
+    pattern: str
     words: tuple[str, ...]
-    literal: bool
     said: str
 
     def lines(self, texts: _Texts) -> list[int]:
-        """Return the lines on which it occurs, at most 100."""
-        text = texts.plain if self.literal else texts.whole
+        """Return the lines on which it occurs, at most 100.
+
+        Raises:
+            Undecided: The pattern is invalid, or takes too long.
+        """
+        if self.phrase is None:
+            return matcher.lines(self.pattern, texts.whole, most=_MAX_LINES, multiline=True)
+        text = texts.plain
         if not all(word in text for word in self.words):
             return []
-        found = islice(self.pattern.finditer(text), _MAX_LINES)
+        found = islice(self.phrase.finditer(text), _MAX_LINES)
         return [text.count("\n", 0, match.start()) + 1 for match in found]
 
 
@@ -85,9 +109,8 @@ def _forms(check: TextCheck) -> Iterator[_Form]:
     yield from map(_pattern, check.patterns)
 
 
-@lru_cache(maxsize=512)
 def _pattern(pattern: str) -> _Form:
-    return _Form(re.compile(pattern, re.MULTILINE), (), literal=False, said=f"matches `{pattern}`")
+    return _Form(None, pattern, (), said=f"matches `{pattern}`")
 
 
 def _plain_text(text: str) -> str:
@@ -103,4 +126,4 @@ def _phrase(phrase: str) -> _Form:
     opens = r"(?<![^\W_])" if re.match(r"\w", plain) else ""
     closes = r"(?![^\W_])" if re.search(r"\w$", plain) else ""
     form = _BETWEEN_WORDS.join(map(re.escape, words)) or r"(?!)"
-    return _Form(re.compile(opens + form + closes), words, literal=True, said=f"says “{phrase}”")
+    return _Form(re.compile(opens + form + closes), "", words, said=f"says “{phrase}”")

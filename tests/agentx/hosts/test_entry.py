@@ -23,6 +23,7 @@ from agentx.hosts.setup.project import make_beside
 from agentx.quality.process import RLIMIT_LOCKS
 from agentx.settings import Settings
 from agentx.storage.events.types import ToolCallExecuted, UserMessageSent
+from agentx.synthesis.memory.checks import TextCheck
 
 ENTRY = [sys.executable, "-P", "-m", "agentx", "hook"]
 LIMIT_S = 60
@@ -100,6 +101,21 @@ def test_a_session_is_told_why_no_server_can_run(hook, root, tmp_path):
     ]
     assert f"chmod 700 {shared}" in told
     assert "does not answer" not in told
+
+
+def test_without_a_server_a_pattern_that_takes_for_ever_asks(hook, server, place, root, tmp_path):
+    bomb = TextCheck(patterns=("^(a|aa)+$", "("), places=("files",))
+    settings = Settings(environ=place, cache_dir=tmp_path / "no-models", state_dir=tmp_path / "state")
+    with Workspace.open(root, settings=settings) as ws:
+        ws.remember("constraint", "A rule with a pattern.", checks=(bomb,))
+    hook("UserPromptSubmit", prompt="Go on.")
+    with Client.connect(place, start=False) as one:
+        one.call("server.stop")
+    server.wait(LIMIT_S)
+    away = {"PATH": "/nonexistent", "AGENTX_RUNTIME_DIR": f"{tmp_path}/{'x' * 120}", **SOON}
+    for content in ("a" * 90 + "!", "!"):
+        write = {**WRITE, "tool_input": {"file_path": "a.txt", "content": content}}
+        assert decision(hook("PreToolUse", environ=away, **write)[1]) == "ask"
 
 
 def test_without_a_server_the_compiled_checks_hold_and_events_wait_in_order(
