@@ -3,13 +3,19 @@
 Both are set before anything is collected, so that they hold for imports, session fixtures, doctests and child processes
 as well. Kept from the machine are PATH and the user's cache, where `make test` has installed the embedding model.
 
+No test waits for ever, and none depends on how the tests were started: a shell's background job ignores Ctrl-C, which
+children inherit.
+
 Two things make it quick: files are written where a sync costs nothing, if the machine has such a place, and modules are
 compiled once, whatever the machine says, since hundreds of processes import them.
 """
 
+import functools
 import ipaddress
 import os
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -38,6 +44,9 @@ _ROOM = 2**30
 _LEFT_S = 30.0
 """A thread that is to end may take this long on a busy machine."""
 
+_WAIT_S = 180.0
+"""A child process that a test waits for without a limit is killed after this long: later than the test times out."""
+
 _OUTSIDE: list[str] = []
 """What the running test tried to reach; code that swallows the error does not hide it."""
 
@@ -57,6 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(home.cleanup)
     _set_environment(patch, Path(home.name))
     _guard_network(patch)
+    _limit_waits(patch)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Examples that failed once are tried again, and no test is judged by how long it took.
     hypothesis.settings.register_profile("agentx", deadline=None, print_blob=True)
     hypothesis.settings.load_profile("agentx")
@@ -111,6 +123,26 @@ def _guard_network(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(socket.socket, "connect", guarded_connect)
     patch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
     patch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+
+
+def _limit_waits(patch: pytest.MonkeyPatch) -> None:
+    """End a wait for a child: a test that timed out would wait for it again, without end, when it leaves ``Popen``."""
+    for name in ("wait", "communicate"):
+        patch.setattr(subprocess.Popen, name, _limited(getattr(subprocess.Popen, name)))
+
+
+def _limited(wait):
+    @functools.wraps(wait)
+    def limited(self, *arguments, timeout=None):
+        if timeout is not None or len(arguments) > (wait.__name__ == "communicate"):
+            return wait(self, *arguments, **({} if timeout is None else {"timeout": timeout}))
+        try:
+            return wait(self, *arguments, timeout=_WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    return limited
 
 
 def _refuse(family: int, address) -> None:

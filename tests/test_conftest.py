@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import signal
 import socket
 import subprocess
 import sys
@@ -40,3 +41,26 @@ def test_a_server_on_this_machine_is_within_reach():
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname()).close()
         assert urllib.request.proxy_bypass("127.0.0.1")
+
+
+def test_a_wait_for_a_child_ends(monkeypatch):
+    monkeypatch.setattr("tests.conftest._WAIT_S", 0.1)
+    for name in ("wait", "communicate"):
+        with subprocess.Popen(["sleep", "1000"]) as child, pytest.raises(subprocess.TimeoutExpired):
+            getattr(child, name)()
+    assert subprocess.run(["cat"], input=b"x", capture_output=True, check=True).stdout == b"x"
+
+
+def test_ctrl_c_reaches_children_also_where_the_tests_run_in_the_background():
+    code = (
+        "import signal, subprocess, sys\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import pytest\n"
+        "class Here:\n"
+        "    def pytest_configure(self, config):\n"
+        "        done = subprocess.run([sys.executable, '-c', 'import signal; signal.raise_signal(signal.SIGINT)'], capture_output=True)\n"
+        "        print('ended by', done.returncode)\n"
+        "pytest.main(['-q', '-p', 'no:cacheprovider', '--collect-only', 'tests/test_conftest.py', '-k', 'none'], plugins=[Here()])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert f"ended by {-signal.SIGINT}" in done.stdout

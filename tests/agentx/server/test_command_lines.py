@@ -224,8 +224,8 @@ def test_a_server_that_dies_in_the_middle(words, status, told, stuck, place, tem
         command, cwd=folder, env=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
         connection, _ = stuck.accept()
-        request = json.loads(connection.makefile().readline())
-        connection.close()
+        with connection:
+            request = json.loads(connection.makefile().readline())
         out, err = running.communicate()
     assert (running.returncode, bool(out)) == (status, not told), (out, err)
     assert told in err.decode()
@@ -240,10 +240,10 @@ def test_what_a_dying_server_has_recorded_is_not_recorded_again(stuck, place, te
     command = [sys.executable, "-m", "agentx", "say", "Use tabs."]
     with subprocess.Popen(command, cwd=folder, env=place, stdout=subprocess.PIPE) as running:
         connection, _ = stuck.accept()
-        request = json.loads(connection.makefile().readline())
-        with Workspace.open(folder, settings=Settings(environ=place)) as ws:
-            ws.say("Use tabs.", key=request["params"]["key"])
-        connection.close()
+        with connection:
+            request = json.loads(connection.makefile().readline())
+            with Workspace.open(folder, settings=Settings(environ=place)) as ws:
+                ws.say("Use tabs.", key=request["params"]["key"])
         assert running.wait() == 0
     with Workspace.open(folder, settings=Settings(environ=place)) as ws:
         assert [event.describe() for event in ws.events()].count("user said: Use tabs.") == 1
@@ -255,11 +255,11 @@ def test_control_c_ends_the_wait(stuck, place, tmp_path):
         command, cwd=tmp_path, env=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
         connection, _ = stuck.accept()
-        connection.makefile().readline()
-        running.send_signal(signal.SIGINT)
-        assert running.communicate() == (b"", b"")
+        with connection:
+            connection.makefile().readline()
+            running.send_signal(signal.SIGINT)
+            assert running.communicate() == (b"", b"")
         assert running.returncode == 130
-        connection.close()
 
 
 def test_the_first_command_starts_the_server_and_does_not_wait_for_it(place, template, tmp_path):
