@@ -34,6 +34,7 @@ class DirectedRun(msgspec.Struct, frozen=True, kw_only=True):
         directive: Seq of the directive that was carried out.
         prompt: All that the executor was given.
         outcome: The result.
+        failed: A sentence on why the director failed, and what serves instead; empty if it did not.
     """
 
     run: str
@@ -41,6 +42,7 @@ class DirectedRun(msgspec.Struct, frozen=True, kw_only=True):
     directive: int
     prompt: str
     outcome: Outcome
+    failed: str = ""
 
 
 def run_directed(
@@ -156,7 +158,12 @@ class _RunInProgress:
             raise
         self.end(outcome)
         return DirectedRun(
-            run=self.id, decision=decision, directive=filled.directive, prompt=prompt, outcome=outcome
+            run=self.id,
+            decision=decision,
+            directive=filled.directive,
+            prompt=prompt,
+            outcome=outcome,
+            failed=self.director.failed,
         )
 
     def prompt(self, text: str) -> str:

@@ -73,6 +73,7 @@ ERROR_CHARACTERS = 1_000
 """Maximum length of a recorded error, in characters."""
 
 LEFT_OUT = "The user's own words, the later ones before the earlier where they differ:"
+NEWER = "The user said this after all that stands above, so it counts where they differ:"
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +106,9 @@ class Director:
         declarations: What makes two calls of a tool the same act, by name.
         repeatable: Tools of which a call without a result may be made again. Of others, a declared act is
             refused until the user says what came of it.
+
+    Attributes:
+        failed: A sentence on why the model last failed, and what serves instead; empty if it did not.
     """
 
     def __init__(  # noqa: PLR0913 - each is a part of what is directed
@@ -130,6 +134,7 @@ class Director:
         self._schedule = occasion.schedule
         self._text_only = text_only
         self._declarations = declarations or {}
+        self.failed = ""
 
     def decide(self) -> Decision:
         """Decide whether a new directive is needed before the next run, and why.
@@ -173,6 +178,8 @@ class Director:
                 **msgspec.structs.asdict(error.usage),
             )
             [event] = self._engine.write_path.record([Draft(data=failed, actor=ACTOR, cause=state.seq)])
+            serves = "the last directive serves, with your newer words" if serving else "code composed one"
+            self.failed = f"The director failed ({failed.error.rstrip('.')}): {serves}."
             # What is composed read no further than before the failure, so the model is asked again.
             return event if serving else self._compose(why, state)
         return self._issue(self._completed(directive, state), why, state.seq, self._model.name, usage)
@@ -211,7 +218,8 @@ class Director:
             name: str(value) if isinstance(lookups[name], str) else fields.shown(value)
             for name, value in values.items()
         }
-        text = "\n\n".join(filter(None, (fields.fill(template, shown), self._times(past), held)))
+        newer = self._newer(issued.through, state)
+        text = "\n\n".join(filter(None, (fields.fill(template, shown), newer, self._times(past), held)))
         data = {name: fields.as_data(value) for name, value in values.items()}
         return Filled(directive=directive, text=text, values=data, done=past.done)
 
@@ -287,8 +295,10 @@ class Director:
                     continue
             yield event
 
-    def _instructions(self, state: State) -> list[Instruction]:
+    def _instructions(self, state: State, after: int = 0) -> list[Instruction]:
         """Return the user's messages that these runs serve, oldest first, as long as a prompt may be.
+
+        Only those behind the event ``after``.
 
         The task of another schedule, a task that was replaced or removed, and thanks are left out.
         """
@@ -305,9 +315,18 @@ class Director:
                     and (before.id, known.rule.task) == (self._schedule, text)
                     and not known.told
                 )
-            if counts and not is_thanks(text):
+            if counts and event.seq > after and not is_thanks(text):
                 found.append(Instruction(text, event.at))
         return fitted(found)
+
+    def _newer(self, through: int, state: State) -> str:
+        """Return the user's words that a directive which read the history up to ``through`` cannot know.
+
+        Its director failed since, or they came while it wrote. What every prompt is held to is left out.
+        """
+        rules = [item.text for item in state.active("constraint", "rejection")]
+        said = [f"- {one_line(one.text)}" for one in without(self._instructions(state, through), rules)]
+        return without_sources("\n".join([NEWER, *said])) if said else ""
 
     def _messages(self, state: State) -> Iterator[tuple[Event, Payload | None]]:
         """Yield the user's messages up to a state, oldest first, each with what was recorded before it."""

@@ -70,6 +70,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         resumed: Whether an interrupted run was resumed.
+        noted: A sentence on what went otherwise than planned, as a director that failed; or empty.
     """
 
     schedule: str
@@ -79,6 +80,7 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     summary: str = ""
     resumed: bool = False
+    noted: str = ""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -294,12 +296,12 @@ def _cut_off(state: State) -> tuple[ScheduleSet, DueTime] | None:
 
 def _carry_out(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> Carried | None:
     """Carry out one run, which is on record at the end; ``None`` if another process was first."""
-    before = ws.state.counts.get("RunStarted", 0)
+    before, noted = ws.state.counts.get("RunStarted", 0), ""
     try:
         if rule.sort == "heartbeat":
             beat(ws, lambda: means.model or models.model(ws.engine))
         elif rule.directed:
-            _direct(ws, rule, due, means)
+            noted = _direct(ws, rule, due, means)
         else:
             _work(ws, rule, due, means)
     except NothingToDo:
@@ -323,6 +325,7 @@ def _carry_out(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> 
         reason=last.reason,
         summary=last.summary,
         resumed=bool(due.resumes) or rule.sort == "heartbeat",
+        noted=noted,
     )
 
 
@@ -336,10 +339,11 @@ def _work(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
         run_task(ws, message, model, limits=limits, agent=rule.agent, due=due)
 
 
-def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> None:
+def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> str:
+    """Carry out a directed run; return a sentence on why its director failed, if it did."""
     section = ws.config.director
     with nullcontext(means.functions) if means.functions else configured_tools(ws.engine) as functions:
-        run_directed(
+        made = run_directed(
             ws.engine,
             means.executor or configured.executor(ws.engine),
             functions,
@@ -349,6 +353,7 @@ def _direct(ws: Workspace, rule: ScheduleSet, due: DueTime, means: Means) -> Non
             due=due,
             time_limit_s=rule.time_limit_s or section.time_limit_s,
         )
+    return made.failed if made else ""
 
 
 def _note_failed(ws: Workspace, rule: ScheduleSet, due: DueTime, error: AgentXError) -> None:

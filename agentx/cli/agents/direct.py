@@ -19,8 +19,7 @@ from agentx.directing.executor_tools import Hands
 from agentx.engine.models import director_model
 from agentx.engine.moment_parser import event_at
 from agentx.storage.errors import UsageError
-from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
-from agentx.storage.events.types import Event
+from agentx.storage.events.direction_events import DirectiveIssued
 from agentx.storage.text import clip, one_line
 from agentx.synthesis.directing.policy import Decision
 from agentx.synthesis.model.port import ModelClient
@@ -90,12 +89,10 @@ def direct(
         director = _director(ws, {}, of)
         if now:
             with terminal.busy("The director reads the history …"):
-                event = _issued(terminal, ws, of)
+                failed = _written(terminal, ws, of)
             ws.flush()
-            if isinstance(event.data, DirectiveFailed):
-                terminal.note(
-                    f"The director failed ({event.data.error}); the last good directive stays in use."
-                )
+            if failed:
+                terminal.note(failed)
         active = _active(ws, director, of)
         others = [name for name in _directed(ws) if name != of]
     if terminal.json:
@@ -131,11 +128,13 @@ def _director(
     )
 
 
-def _issued(terminal: Terminal, ws: Workspace, schedule: str) -> Event:
-    """Have a directive written now."""
+def _written(terminal: Terminal, ws: Workspace, schedule: str) -> str:
+    """Have a directive written now; return a sentence on why the director failed, if it did."""
     with configured_tools(ws.engine) as functions:
         _note_undeclared(terminal, ws, functions)
-        return _director(ws, functions, schedule, director_model(ws.engine)).direct("it was asked for")
+        director = _director(ws, functions, schedule, director_model(ws.engine))
+        director.direct("it was asked for")
+    return director.failed
 
 
 def _note_undeclared(terminal: Terminal, ws: Workspace, functions: Mapping[str, Callable[..., Any]]) -> None:
@@ -238,6 +237,8 @@ def _run(terminal: Terminal, ws: Workspace, schedule: str) -> None:
         )
     assert made is not None  # None only for a due time that was already run
     outcome = made.outcome
+    if made.failed:
+        terminal.note(made.failed)
     if terminal.json:
         terminal.document(made)
     else:

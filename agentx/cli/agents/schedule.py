@@ -160,6 +160,9 @@ def run_due(
             terminal.note(str(error))
             carried = []
         following, _ = schedules.begins(ws.state, _now())
+    for one in carried:
+        if one.noted:
+            terminal.note(one.noted)
     lines = [_described(one) for one in carried] or [Text("Nothing is due.", "dim")]
     terminal.result({"carried": carried, "next": following}, *lines)
     if worst := max((EXIT[one.status] for one in carried), default=0):
@@ -220,7 +223,10 @@ def daemon(
         runs += isinstance(what, Carried)
         if isinstance(what, str):
             terminal.note(f"{root.name}: {what}")
-        elif terminal.json:
+            return
+        if what.noted:
+            terminal.note(f"{root.name}: {what.noted}")
+        if terminal.json:
             terminal.line({"workspace": str(root), **msgspec.to_builtins(what)})
         else:
             terminal.show(_described(what, root.name))

@@ -354,6 +354,8 @@ def _show_run(terminal: Terminal, number: int, made: DirectedRun) -> None:
         terminal.line({"type": "DirectedRun", "data": made})
         return
     outcome, good = made.outcome, made.outcome.status == "COMPLETED"
+    if made.failed:
+        terminal.note(made.failed)
     if made.decision.direct:
         terminal.show(Text(f"        the director writes a prompt: {one_line(made.decision.why)}", "cyan"))
     terminal.show(
