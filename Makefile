@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--no-strip-extras --annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types units examples docs bench compare eval faults fuzz fleet-test fleet-bench \
+.PHONY: help demo test lint types abilities units browser wheels isolation fleet examples docs bench compare eval faults fuzz fleet-test fleet-bench \
 	fleet-faults capacity pins clean runtime dev model
 
 help:  ## list the targets
@@ -23,7 +23,7 @@ demo: runtime model  ## watch an agent do a real task, offline (two minutes the 
 		*) echo "agentx: the first line of code in $(DEMO) is no agentx command." >&2; exit 1 ;; esac; \
 	printf '\n$$ %s\n' "$$command"; PATH="$(CURDIR)/$(BIN):$$PATH" sh -c "$$command"
 
-test: lint types model units  ## what continuous integration runs: lint, types, and every test and example
+test: lint types model abilities units  ## what continuous integration runs: lint, types, abilities, tests and examples
 
 lint: dev  ## ruff: the rules, and the formatting
 	@echo "ruff"
@@ -34,10 +34,27 @@ types: dev  ## mypy, strict
 	@echo "mypy"
 	@$(BIN)/mypy --no-error-summary -p agentx
 
+abilities: dev  ## pytest: what users can do, by their own doors alone
+	@echo "abilities"
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/abilities
+
 units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
 	@sh requirements/bubblewrap.sh
 	@echo "pytest"
-	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal $(PYTEST)
+	@$(BIN)/python -m pytest -q --doctest-modules -n 2 --dist worksteal --without-suites --ignore tests/abilities $(PYTEST)
+
+browser: dev  ## the whole suite of the inspector in a real browser; it needs Chromium
+	@$(BIN)/python -m pytest -q -n 2 tests/agentx/inspector/browser $(PYTEST)
+
+wheels: dev  ## the whole suite of wheels: built, installed, with and without extras
+	@$(BIN)/python -m pytest -q -n 2 tests/test_distribution.py tests/test_plain_install.py $(PYTEST)
+
+isolation: dev  ## the whole suite of attacks on isolated commands
+	@sh requirements/bubblewrap.sh
+	@$(BIN)/python -m pytest -q -n 2 tests/agentx/quality/test_isolation.py $(PYTEST)
+
+fleet: dev  ## the whole suite of the fleet, on SQLite; fleet-test has it on Postgres
+	@$(BIN)/python -m pytest -q -n 2 tests/agentx/fleet $(PYTEST)
 
 bench: dev  ## measure what is promised, beside peers (15 minutes; SCALE=small|year; BENCH="--beside REV")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
@@ -61,6 +78,7 @@ eval: dev model  ## score capture, hot issues and search against labelled data (
 	@$(BIN)/python -m tests.eval --data $(DATA) $(if $(MODEL),--model $(MODEL)) $(if $(DOCS),--write-docs) $(EVAL)
 
 faults: dev  ## crashes, power cuts, full disks and many writers at once: nothing may be lost (twenty minutes; N=50 for a tenth)
+	@$(BIN)/python -m pytest -q -n 2 tests/faults tests/test_fuzzing.py tests/agentx/test_state_machine.py
 	@$(BIN)/python -m tests.faults --n $(or $(N),500) $(FAULTS)
 
 fleet-test: dev  ## a fleet on Postgres: workers killed, frozen, cut off; an index on S3, with moto[s3] flask flask-cors

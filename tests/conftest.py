@@ -26,6 +26,7 @@ import hypothesis
 import pytest
 
 from agentx.settings import read_settings
+from tests import suites
 from tests.chat_server import serving
 from tests.warm import agentx_program, run_code
 
@@ -53,6 +54,17 @@ _OUTSIDE: list[str] = []
 
 class NetworkReachedError(AssertionError):
     """A test tried to leave the machine."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test` leave out what has a suite of its own."""
+    parser.addoption("--without-suites", action="store_true", help=suites.HELP)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `make test` does not run."""
+    if config.getoption("--without-suites"):
+        config.hook.pytest_deselected(items=suites.leave_out(items))
 
 
 def pytest_configure(config: pytest.Config) -> None:

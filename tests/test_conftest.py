@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import suites
+
+ROOT = Path(__file__).resolve().parents[1]
+
 
 def test_git_knows_nobody():
     shown = subprocess.run(["git", "config", "--list"], cwd="/", capture_output=True, text=True, check=False)
@@ -64,3 +68,20 @@ def test_ctrl_c_reaches_children_also_where_the_tests_run_in_the_background():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"ended by {-signal.SIGINT}" in done.stdout
+
+
+@pytest.mark.parametrize("name", suites.SUITES)
+def test_a_suite_is_where_the_table_says_and_has_a_smoke_test(name):
+    suite = suites.SUITES[name]
+    files = [
+        file
+        for place in suite.places
+        for file in [ROOT / place, *(ROOT / place).rglob("test_*.py")]
+        if file.is_file()
+    ]
+    assert files
+    text = "".join(file.read_text("utf-8") for file in files)
+    for test in suite.smoke:
+        assert f"def {test.partition('[')[0]}(" in text
+    assert f"{name}:" in (ROOT / "Makefile").read_text("utf-8")
+    assert f"make {name}" in (ROOT / ".ci" / "nightly").read_text("utf-8")
