@@ -77,7 +77,7 @@ class _Reading:
     def _record(self, line: TranscriptLine, record: dict[str, Any]) -> Iterator[TranscriptEntry]:
         session = text_in(record.get("sessionId")) or self._session
         agent = text_in(record.get("agentId"))
-        sub = record.get("isSidechain") is True
+        sub = record.get("isSidechain") is True or bool(agent)
         yield from self._moved(record, session)
         known: dict[str, Any] = {
             "id": text_in(record.get("uuid")) or f"{self._session} line {line.number}",
@@ -123,6 +123,8 @@ class _Reading:
             synthetic = "host message"
         elif "planContent" in record:
             synthetic = "plan"
+        elif (origin := _origin(record)) not in ("", "human"):
+            synthetic = origin
         for number, block in enumerate(blocks):
             own: dict[str, Any] = {**known, "id": f"{known['id']}.{number}"}
             match block.get("type"):
@@ -253,6 +255,12 @@ class _Reading:
             yield from self._assistant(message, own)
         else:
             yield from self._user(message, own)
+
+
+def _origin(record: dict[str, Any]) -> str:
+    """Return who wrote a message, as far as the host says, such as ``human`` or ``system``."""
+    kind = text_in(fields_in(record.get("origin")).get("kind"))
+    return kind or ("system" if record.get("promptSource") == "system" else "")
 
 
 def _spent(known: dict[str, Any], call: str, model: str, used: dict[str, Any], cost: Any) -> Spent:

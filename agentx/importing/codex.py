@@ -1,9 +1,10 @@
 """Transcripts of Codex: ``~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl``.
 
 After the schema of openai/codex (``codex-rs/protocol``: ``RolloutLine``, ``ResponseItem``, ``EventMsg``),
-versions 0.40 to 0.144. In these, the items of the role ``user`` hold what the host tells the model, too, so
-the user's words are only the events ``user_message``. Files of earlier versions have bare items; there the
-items count that are not wrapped in the host's tags.
+versions 0.40 to 0.171. In these, the items of the role ``user`` hold what the host tells the model, too, so
+the user's words are only the events ``user_message``, and later the completed items ``UserMessage``. In a
+file with a parent they are an agent's, who speaks to its subagent. Files of earlier versions have bare items;
+there the items count that are not wrapped in the host's tags.
 """
 
 import shlex
@@ -55,15 +56,18 @@ class _Reading:
     """
 
     def __init__(self, name: str) -> None:
-        self._session = name
+        self._thread = self._session = name
         self._model = ""
         self._placed = False
         self._bare = True
+        self._sub = False
+        self._told_by = ""
         self._calls: dict[str, tuple[str, dict[str, Any], str]] = {}
 
     def entries(self, lines: Lines) -> Generator[TranscriptEntry]:  # noqa: C901 - one branch for each type
         for line in lines:
-            known: dict[str, Any] = {"id": f"{self._session} line {line.number}", "session": self._session}
+            known: dict[str, Any] = {"id": f"{self._thread} line {line.number}", "session": self._session}
+            known["sub"] = self._sub
             if line.value is None:
                 yield HostAside(**known, sort="not JSON", text=line.text, known=False)
                 continue
@@ -93,15 +97,19 @@ class _Reading:
                     yield HostAside(**known, sort=str(other), text=as_json(record), known=False)
 
     def _begin(self, meta: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        self._session = known["session"] = text_in(meta.get("id")) or self._session
+        self._thread = self._session = text_in(meta.get("id")) or self._session
         self._bare = not meta.get("cli_version")
+        if parent := _parent(meta):
+            self._sub = known["sub"] = True
+            self._session = f"{parent}/{self._thread}"
+        known["session"] = self._session
         yield from self._place(text_in(meta.get("cwd")), known)
         yield PassedOver(**known, sort="session_meta")
 
     def _place(self, root: str, known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         if root and not self._placed:
             self._placed = True
-            yield ProjectRoot(**{**known, "id": f"{self._session} place"}, root=root)
+            yield ProjectRoot(**{**known, "id": f"{self._thread} place"}, root=root)
 
     # --- items: what the model was given and said -------------------------------------------------
 
@@ -146,7 +154,7 @@ class _Reading:
             elif role != "user":
                 yield HostAside(**own, sort=f"{text_in(role)} message", text=text)
             elif self._bare and (words := unwrapped(text)[0]):
-                yield UserWords(**own, text=words)
+                yield AgentWords(**own, text=text) if self._sub else UserWords(**own, text=words)
             else:
                 yield HostAside(**own, sort="model input", text=text)
 
@@ -194,8 +202,10 @@ class _Reading:
 
     def _event(self, event: dict[str, Any], known: dict[str, Any]) -> Iterator[TranscriptEntry]:
         sort = text_in(event.get("type"))
-        if sort == "user_message" and not self._bare:
-            yield self._said(text_in(event.get("message")), known)
+        typed = text_in(event.get("message")) if sort == "user_message" and not self._bare else _typed(event)
+        if typed and self._told_by in ("", sort):  # a version may write both
+            self._told_by = sort
+            yield self._said(typed, known)
         elif sort == "token_count":
             used = fields_in(fields_in(event.get("info")).get("last_token_usage"))
             if used:
@@ -211,6 +221,8 @@ class _Reading:
             yield HostAside(**known, sort=f"event {sort}", text=as_json(event), known=False)
 
     def _said(self, text: str, known: dict[str, Any]) -> TranscriptEntry:
+        if self._sub:  # an agent speaks to its subagent
+            return AgentWords(**known, text=text)
         words, wrapped = unwrapped(text)
         if wrapped and not words:
             return HostAside(**known, sort="model input", text=text)
@@ -225,6 +237,25 @@ class _Reading:
             completion_tokens=number_in(used.get("output_tokens")),
             cached_tokens=number_in(used.get("cached_input_tokens")),
         )
+
+
+def _parent(meta: dict[str, Any]) -> str:
+    """Return the session whose agent started this one: ``agent`` if it has no name, empty if the user did."""
+    source = fields_in(fields_in(meta.get("source")).get("subagent"))
+    by = text_in(meta.get("thread_source"))
+    named = text_in(meta.get("parent_thread_id")) or text_in(
+        fields_in(source.get("thread_spawn")).get("parent_thread_id")
+    )
+    started = bool(fields_in(meta.get("source")).get("subagent")) or by not in ("", "user")
+    return named or ("agent" if started else "")
+
+
+def _typed(event: dict[str, Any]) -> str:
+    """Return what the user typed, as later versions tell it: in an item that is completed."""
+    item = fields_in(event.get("item"))
+    if event.get("type") != "item_completed" or item.get("type") != "UserMessage":
+        return ""
+    return "\n".join(filter(None, (text_in(part.get("text")) for part in parts_in(item.get("content")))))
 
 
 def _decoded(text: str) -> dict[str, Any]:

@@ -97,13 +97,17 @@ class _Conversation:
     def take(self, about: dict[str, Any]) -> None:
         """Take in what is said of the conversation as a whole."""
         self._about |= {name: value for name, value in about.items() if name != "messages"}
+        said = {_text(one.get("content")) for one in self.messages.values() if one.get("type") == "user"}
         for number, message in enumerate(parts_in(about.get("messages"))):
-            self.messages[text_in(message.get("id")) or f"message {number}"] = message
+            name = text_in(message.get("id")) or f"message {number}"
+            again = name not in self.messages and _text(message.get("content")) in said
+            if not (again and message.get("type") == "user"):  # a compression gives what it keeps new ids
+                self.messages[name] = message
 
     def told(self) -> Iterator[TranscriptEntry]:
         """Yield the entries of the messages."""
         session = text_in(self._about.get("sessionId")) or self._name
-        sub = self._about.get("kind") == "subagent"
+        sub = self._about.get("kind", "main") != "main"
         listed = self._about.get("directories")
         directories = (
             [place for place in listed if isinstance(place, str)] if isinstance(listed, list) else []

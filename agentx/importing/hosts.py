@@ -27,17 +27,17 @@ class TranscriptFormat(NamedTuple):
 
 
 FORMATS: dict[str, TranscriptFormat] = {
-    "claude-code": TranscriptFormat(claude_code.read, 1, (".jsonl",), (".claude/projects",)),
-    "codex": TranscriptFormat(codex.read, 1, (".jsonl",), (".codex/sessions", ".codex/archived_sessions")),
-    "gemini": TranscriptFormat(gemini.read, 1, (".json", ".jsonl"), (".gemini/tmp",), within="chats"),
+    "claude-code": TranscriptFormat(claude_code.read, 2, (".jsonl",), (".claude/projects",)),
+    "codex": TranscriptFormat(codex.read, 2, (".jsonl",), (".codex/sessions", ".codex/archived_sessions")),
+    "gemini": TranscriptFormat(gemini.read, 2, (".json", ".jsonl"), (".gemini/tmp",), within="chats"),
     "openhands": TranscriptFormat(
         openhands.read,
-        1,
+        2,
         (".json",),
         (".openhands/conversations", ".openhands/sessions", ".openhands-state/sessions"),
         folder="events",
     ),
     "swe-agent": TranscriptFormat(swe_agent.read, 1, (".traj", ".traj.json")),
-    "openai": TranscriptFormat(openai_chat.read, 1, (".json", ".jsonl")),
+    "openai": TranscriptFormat(openai_chat.read, 2, (".json", ".jsonl")),
     "aider": TranscriptFormat(aider.read, 1, (".aider.chat.history.md",)),
 }

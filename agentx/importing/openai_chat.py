@@ -51,8 +51,15 @@ def _conversation(chat: dict[str, Any], session: str) -> Iterator[TranscriptEntr
         )
         return
     model = text_in(chat.get("model"))
+    agents = {text_in(one.get("name")) for one in parts_in(listed) if one.get("role") == "assistant"} - {""}
     for number, message in enumerate(parts_in(listed), 1):
-        yield from message_entries(message, session, f"{session} message {number}", model)
+        for entry in message_entries(message, session, f"{session} message {number}", model):
+            if (
+                isinstance(entry, UserWords) and text_in(message.get("name")) in agents
+            ):  # it speaks to another
+                yield AgentWords(id=entry.id, session=entry.session, sub=True, text=entry.text, model=model)
+            else:
+                yield entry
     for number, choice in enumerate(parts_in(chat.get("choices")), 1):  # a response kept with its request
         own = fields_in(choice.get("message"))
         yield from message_entries(own, session, f"{session} choice {number}", model)

@@ -54,19 +54,30 @@ def read(lines: Lines) -> Generator[TranscriptEntry]:
     root = next(filter(None, map(_directory, told)), "/workspace")
     yield ProjectRoot(id=f"{session} place", session=session, root=root)
     spent: dict[str, Any] = {}
+    handed: list[str] = []
     for number, event in enumerate(told):
+        handed += _handed_over(event)
         name = event.get("id", number)
         own: dict[str, Any] = {
             "id": f"{session} {name}",
             "at": text_in(event.get("timestamp")),
             "session": session,
         }
-        if "kind" in event:
-            yield from _of_sdk(event, own)
-        else:
-            yield from _of_first(event, own)
+        for entry in _of_sdk(event, own) if "kind" in event else _of_first(event, own):
+            an_agents = isinstance(entry, UserWords) and (
+                text_in(event.get("sender")) or any(task in entry.text for task in handed)
+            )
+            yield AgentWords(**{**own, "sub": True}, text=entry.text) if an_agents else entry  # type: ignore[attr-defined]
         spent = fields_in(event.get("llm_metrics")) or spent
     yield from _spent(spent, session)
+
+
+def _handed_over(event: dict[str, Any]) -> list[str]:
+    """Return the texts that an agent hands over to another one, which the host repeats as the user's."""
+    if event.get("action") != "delegate":
+        return []
+    inputs = fields_in(fields_in(event.get("args")).get("inputs"))
+    return [text for text in map(text_in, inputs.values()) if text.strip()]
 
 
 def _directory(event: dict[str, Any]) -> str:

@@ -57,6 +57,7 @@ from agentx.storage.events.types import (
 from agentx.storage.log.history import told_already
 from agentx.storage.secrets.redaction import clean, clean_draft, clean_struct
 from agentx.storage.text import plain
+from agentx.synthesis.attribution.host_words import typed
 from agentx.synthesis.model.prices import cost
 
 KEY = "import:"
@@ -357,7 +358,7 @@ class _File:
         """Yield the entries that become events, in order, once it is known what each is."""
         held: dict[str, AgentWords] = {}
         calls: dict[str, RequestedCall] = {}
-        for entry in entries:
+        for entry in map(_own_words, entries):
             self._note(entry)
             if isinstance(entry, PassedOver | Spent):
                 continue
@@ -458,6 +459,16 @@ _COUNTED: dict[type[TranscriptEntry], str] = {
 }
 
 
+def _own_words(entry: TranscriptEntry) -> TranscriptEntry:
+    """Return what a reader takes for the user's words without what the host wrote in their place."""
+    if not isinstance(entry, UserWords) or (own := typed(entry.text)) == entry.text:
+        return entry
+    if own:
+        return msgspec.structs.replace(entry, text=own)
+    about = {"id": entry.id, "at": entry.at, "session": entry.session, "sub": entry.sub}
+    return HostAside(**about, sort="host message", text=entry.text)  # type: ignore[arg-type]
+
+
 def _time(text: str) -> datetime | None:
     """Return an ISO time, without a zone that of this machine; ``None`` if it is none."""
     try:
@@ -494,6 +505,8 @@ def _history(engine: Engine) -> tuple[dict[str, bool], str]:
 def _key(host: str, entry: TranscriptEntry) -> str:
     """Return the identity of an entry: its record, and what it says, whatever file it is found in."""
     told = entry if isinstance(entry, ProjectRoot) else msgspec.structs.replace(entry, session="", at="")
+    if host == "codex":  # its reader did not tell subagents apart at first: what was imported keeps its key
+        told = msgspec.structs.replace(told, sub=False)
     if isinstance(told, CallResult):
         told = msgspec.structs.replace(told, steps=(), call=None)
     said = blake2b(f"{type(entry).__name__} {as_json(told)}".encode("utf-8", "replace"), digest_size=6)

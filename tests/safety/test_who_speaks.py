@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agentx import Workspace
 from agentx.hosts.setup.installing import opencode_plugin
+from agentx.importing.transcripts import import_transcripts
 from tests.agentx.conftest import lexical  # noqa: F401 - a fixture
 from tests.agentx.hosts.conftest import project, session, ws  # noqa: F401 - fixtures
 
@@ -226,3 +228,207 @@ def test_opencodes_plugin_says_whose_session_it_is(known, tmp_path):
         one["session_id"]: one["parent_id"] for one in sent if one["hook_event_name"] == "chat.message"
     }
     assert parents == {info["id"]: info["parentID"], main["input"]["sessionID"]: ""}
+
+
+# --- importers ----------------------------------------------------------------------------------------------
+
+SESSIONS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli"}
+TYPED = {
+    "675bf857-a579-4c1c-9de1-f2ebb00af004": 5,
+    "c7ed60b9-803a-4605-9c68-fdfe0e854233": 4,
+    "agent-a1822f0ffbc2a276f": 0,
+    "rollout-2026-11-28T17-25-35-01a22330-e0d8-73a1-acb9-ddef9dd2f9ab": 1,
+    "rollout-2026-11-28T17-25-38-01a22330-ed20-7772-863b-2f8a1e1dc78c": 0,
+    "rollout-2026-11-28T17-40-09-01a2233e-34a8-7710-a3e6-8e1ed8b25e15": 2,
+    "7bdab590-05df-462d-8d87-a2bc4264b390": 0,
+    "session-2026-11-28T17-19-b25d75da": 1,
+    "session-2026-11-28T17-19-cfa36607": 1,
+    "session-2026-11-28T17-45-4f936ddf": 2,
+}
+"""How many messages the user typed in each session of a real host."""
+
+
+def imported(host, file, folder):
+    """Import a transcript into a new workspace; what the user said, all words, and the rules."""
+    with Workspace.create(folder / "imported") as ws:
+        report = import_transcripts(ws.engine, host, [file], home=folder)
+        assert report.problems == []
+        assert import_transcripts(ws.engine, host, [file], home=folder).events == 0
+        return said(ws), words(ws), rules(ws)
+
+
+@pytest.mark.parametrize(
+    ("host", "file"),
+    [
+        (host, file)
+        for host, name in SESSIONS.items()
+        for file in sorted((PAYLOADS / name / "sessions").iterdir())
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.stem,
+)
+def test_of_a_real_session_only_what_was_typed_is_the_users(host, file, tmp_path):
+    own, _, found = imported(host, file, tmp_path)
+    assert len(own) == TYPED[file.stem]
+    assert not [text for text in own if "<" in text]
+    assert not {text for text in found if "pyproject" in text or "ruff" in text}
+
+
+def lines(folder, name, *records):
+    (folder / name).write_text("".join(json.dumps(one) + "\n" for one in records))
+    return folder / name
+
+
+def document(folder, name, value):
+    (folder / name).write_text(json.dumps(value))
+    return folder / name
+
+
+def claude(text, **fields):
+    return {
+        "type": "user",
+        "message": {"role": "user", "content": text},
+        "uuid": f"u-{text[:9]}",
+        "sessionId": "s",
+        **fields,
+    }
+
+
+def codex(folder, meta, *texts):
+    typed = [
+        {"type": "item_completed", "item": {"type": "UserMessage", "content": [{"text": one}]}}
+        for one in texts
+    ]
+    before = {"id": "thread", "cli_version": "0.171.0", "cwd": "/p", **meta}
+    events = [{"type": "event_msg", "payload": one} for one in typed]
+    return lines(folder, "rollout.jsonl", {"type": "session_meta", "payload": before}, *events)
+
+
+def gemini(folder, *texts, kind="main"):
+    turns = [
+        {"id": f"message-{n}", "type": "user", "content": [{"text": one}]} for n, one in enumerate(texts)
+    ]
+    return lines(folder, "session-1.jsonl", {"sessionId": "s", "kind": kind}, *turns)
+
+
+def chat(folder, *messages):
+    return document(folder, "chat.json", {"messages": [{"role": "user", "content": RULE}, *messages]})
+
+
+def openhands(folder, *events):
+    first = {"action": "message", "source": "user", "args": {"content": RULE}}
+    return document(folder, "t.json", [first, *events])
+
+
+NOTED = f"<task-notification><result>ok</result></task-notification>\n{POISON}\n<task-notification></task-notification>"
+CHILD = {"thread_spawn": {"parent_thread_id": "p", "depth": 1}}
+IMPORTS = {
+    "claude: a sidechain": (
+        "claude-code",
+        lambda at: lines(at, "s.jsonl", claude(RULE), claude(POISON, isSidechain=True)),
+    ),
+    "claude: an agent's id": (
+        "claude-code",
+        lambda at: lines(at, "s.jsonl", claude(RULE), claude(POISON, agentId="a")),
+    ),
+    "claude: its origin": (
+        "claude-code",
+        lambda at: lines(at, "s.jsonl", claude(RULE), claude(POISON, origin={"kind": "task-notification"})),
+    ),
+    "claude: its source": (
+        "claude-code",
+        lambda at: lines(at, "s.jsonl", claude(RULE), claude(POISON, promptSource="system")),
+    ),
+    "claude: a notification": ("claude-code", lambda at: lines(at, "s.jsonl", claude(RULE), claude(NOTED))),
+    "claude: a queued notification": (
+        "claude-code",
+        lambda at: lines(
+            at,
+            "s.jsonl",
+            claude(RULE),
+            {"type": "queue-operation", "operation": "enqueue", "sessionId": "s", "content": NOTED},
+            {"type": "queue-operation", "operation": "remove", "sessionId": "s"},
+        ),
+    ),
+    "claude: a summary": (
+        "claude-code",
+        lambda at: lines(at, "s.jsonl", claude(RULE), claude(POISON, isCompactSummary=True)),
+    ),
+    "codex: a notification": ("codex", lambda at: codex(at, {}, RULE, NOTED)),
+    "gemini: a notification": ("gemini", lambda at: gemini(at, RULE, NOTED)),
+    "gemini: a context": (
+        "gemini",
+        lambda at: gemini(at, f"<hook_context>{POISON}</hook_context>\n\n{RULE}"),
+    ),
+    "gemini: a context that holds its end": (
+        "gemini",
+        lambda at: gemini(
+            at, f"<hook_context>a</hook_context>{POISON}<hook_context></hook_context>\n\n{RULE}"
+        ),
+    ),
+    "gemini: a context behind": (
+        "gemini",
+        lambda at: gemini(at, f"{RULE}\n<hook_context>a</hook_context>{POISON}<hook_context></hook_context>"),
+    ),
+    "openai: a notification": ("openai", lambda at: chat(at, {"role": "user", "content": NOTED})),
+    "openai: another agent": (
+        "openai",
+        lambda at: chat(
+            at,
+            {"role": "assistant", "name": "planner", "content": "I plan."},
+            {"role": "user", "name": "planner", "content": POISON},
+        ),
+    ),
+    "openhands: a notification": (
+        "openhands",
+        lambda at: openhands(at, {"action": "message", "source": "user", "args": {"content": NOTED}}),
+    ),
+    "openhands: a delegate": (
+        "openhands",
+        lambda at: openhands(
+            at,
+            {"action": "delegate", "source": "agent", "args": {"agent": "B", "inputs": {"task": POISON}}},
+            {"action": "message", "source": "user", "args": {"content": f"TASK: {POISON}"}},
+        ),
+    ),
+    "openhands: a sender": (
+        "openhands",
+        lambda at: openhands(
+            at,
+            {
+                "kind": "MessageEvent",
+                "source": "user",
+                "sender": "agent-b",
+                "llm_message": {"role": "user", "content": [{"type": "text", "text": POISON}]},
+            },
+        ),
+    ),
+}
+"""A transcript in which the user says one rule, and somebody else others."""
+
+
+@pytest.mark.parametrize("case", IMPORTS)
+def test_what_somebody_else_says_in_a_transcript_is_not_the_users(case, tmp_path):
+    host, write = IMPORTS[case]
+    own, everything, found = imported(host, write(tmp_path), tmp_path)
+    assert own == [RULE]
+    assert found == {RULE}
+    assert "pyproject.toml" in everything or "a context" in case
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {"thread_source": "subagent"},
+        {"source": {"subagent": CHILD}},
+        {"source": {"subagent": "review"}},
+        {"parent_thread_id": "p"},
+    ],
+)
+def test_a_thread_of_codex_that_an_agent_began_has_no_words_of_the_user(meta, tmp_path):
+    own, everything, found = imported("codex", codex(tmp_path, meta, POISON), tmp_path)
+    assert (own, found) == ([], set())
+    assert "pyproject.toml" in everything
+
+
+def test_a_chat_of_gemini_that_is_no_main_one_has_no_words_of_the_user(tmp_path):
+    assert imported("gemini", gemini(tmp_path, POISON, kind="subagent"), tmp_path)[0] == []
