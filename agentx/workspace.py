@@ -33,6 +33,7 @@ from agentx.memory.flows import Flows
 from agentx.memory.note_taking import Scribe
 from agentx.memory.settling import Settlement, Unsettled
 from agentx.policy import approvals, hook_checks
+from agentx.policy.approval_view import require_shown
 from agentx.recording.file_watcher import Watcher
 from agentx.recording.idle_committer import Keeper
 from agentx.rule_files.exporting import Exported, export
@@ -321,7 +322,9 @@ class Workspace:
         """Return the whole text of a body."""
         return self.engine.read_body(body)
 
-    def approve(self, call_id: str, *, approved: bool = True, reason: str = "", asked: str = "") -> Event:
+    def approve(
+        self, call_id: str, *, approved: bool = True, reason: str = "", asked: str = "", shown: str = ""
+    ) -> Event:
         """Approve or deny a pending tool call.
 
         Args:
@@ -329,17 +332,24 @@ class Workspace:
             approved: Whether it may run.
             reason: The user's words.
             asked: How the user was asked, if another program asked.
+            shown: Digest of the view that the user decided on; empty if nobody was shown one.
 
         Raises:
-            UsageError: No such call is pending.
+            UsageError: No such call is pending, or it is not what the user was shown.
             StoreUnusable: The approval cannot be recorded in your state directory.
         """
+        with self.engine.write_path.exclusive():
+            return self._approve(call_id, approved=approved, reason=reason, asked=asked, shown=shown)
+
+    def _approve(self, call_id: str, *, approved: bool, reason: str, asked: str, shown: str) -> Event:
         waiting = self.state.pending.get(call_id)
         if waiting is None or not waiting.awaits_approval:
             names = [call.call_id for call in approvals.waiting(self.engine)]
             raise UsageError(
                 f"No call {call_id!r} is waiting for approval. Waiting: {', '.join(names) or 'none'}."
             )
+        if shown:
+            require_shown(self.engine, waiting, shown)
         if approved:
             approvals.grant(self.engine, waiting)
         decided = ApprovalDecided(

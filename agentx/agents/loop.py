@@ -28,6 +28,7 @@ from agentx.agents.turn import DueTime, alone
 from agentx.context.assembler import BUDGETS
 from agentx.context.rendering import provided
 from agentx.policy import approvals
+from agentx.policy.approval_view import approval_view
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.types import (
@@ -45,7 +46,7 @@ from agentx.storage.events.types import (
 from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, TextPart, ToolCall, ToolSchema
-from agentx.synthesis.state.state import PendingCall
+from agentx.synthesis.state.state import PendingCall, RunRecord
 
 if TYPE_CHECKING:
     from agentx.workspace import Workspace
@@ -194,7 +195,8 @@ class _AgentRun:
 
     def start(self, message: str) -> None:
         """Find and read the conversation, and record that the run started."""
-        opened = 0 if self.due.key else self.unfinished()
+        last = None if self.due.key else self.unfinished(message)
+        opened = next(self.recorded(last.seq - 1)).cause if last else 0
         before = self.ws.state.seq
         if message:
             said = f"{self.due.key}:said" if self.due.submission else ""
@@ -203,7 +205,6 @@ class _AgentRun:
         if not opened:
             raise NothingToDo('No unfinished run was found to resume; give a task: agentx run "…".')
         resumed = opened <= before and not self.due.key
-        last = self.ws.state.last_run
         if resumed and last and not message:
             self.id = last.run  # the same run resumes; with a message, a new run continues the conversation
         self.record(
@@ -220,18 +221,34 @@ class _AgentRun:
             key=self.due.key,
         )
         self.conversation = Conversation(opened, self.ws.read_body)
+        # What the user said meanwhile to open other conversations is not said in this one.
+        others = {
+            event.cause
+            for event in self.recorded(opened - 1)
+            if isinstance(event.data, RunStarted) and event.cause != opened
+        }
         for event in self.recorded(opened - 1):
-            self.conversation.apply(event)
+            if event.seq not in others:
+                self.conversation.apply(event)
         if not self.due.submission:  # nobody looks into a fleet worker's copy while it works
             self.ws.flush()  # `git log` shows the user's request before any work on it
         self.observer.run_started(self.id, self.model.name, self.conversation.message, resumed=resumed)
 
-    def unfinished(self) -> int:
-        """Return the seq of the message that opened the unfinished conversation; 0 for none."""
-        last = self.ws.state.last_run
-        if last is None or last.status == "COMPLETED":
-            return 0
-        return next(self.recorded(last.seq - 1)).cause
+    def unfinished(self, message: str) -> RunRecord | None:
+        """Return the run whose conversation goes on; ``None`` for none.
+
+        A new message opens a conversation of its own while a call of the last one waits: only that run waits.
+        """
+        state = self.ws.state
+        waiting = {call.run for call in approvals.waiting(self.ws.engine)}
+        last = state.last_run
+        if self.due.resumes:
+            return last
+        if not message:
+            return state.unfinished_run(waiting)
+        return (
+            None if last is None or last.status == "COMPLETED" or last.cause in state.held(waiting) else last
+        )
 
     def end(
         self,
@@ -437,8 +454,9 @@ class _AgentRun:
                 f"{waiting.tool} waits to be settled: `agentx approve {waiting.call_id}`, then `agentx run`.",
                 waiting,
             )
+        shown = approval_view(self.ws.engine, waiting).digest
         word = self.ask_person(waiting)
-        self.ws.approve(waiting.call_id, approved=word.approved, reason=word.reason)
+        self.ws.approve(waiting.call_id, approved=word.approved, reason=word.reason, shown=shown)
 
     # --- the answer -----------------------------------------------------------------------------------------
 
@@ -514,9 +532,16 @@ class _AgentRun:
         self.seen = max(self.seen, through)
 
     def named(self, call: ToolCall, number: int) -> ToolCall:
-        """Return a call with an id that is unique in the conversation: the model's own where possible."""
-        if _ID.fullmatch(call.id) and not self.conversation.has_call(call.id):
+        """Return a call with an id that is unique: the model's own where possible.
+
+        An id that a call of another run waits under is not taken: its approval would be taken for this call.
+        """
+
+        def is_taken(name: str) -> bool:
+            return self.conversation.has_call(name) or name in self.ws.state.pending
+
+        if _ID.fullmatch(call.id) and not is_taken(call.id):
             return call
         names = (f"{self.id}-{self.bounds.steps}-{place}" for place in count(number))
-        own = next(name for name in names if not self.conversation.has_call(name))
+        own = next(name for name in names if not is_taken(name))
         return ToolCall(own, call.name, call.arguments)

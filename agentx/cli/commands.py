@@ -117,7 +117,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("work.run:run", 'run "Summarise the notes." --max-steps 20'),
     "chat": Entry("work.chat:chat", "chat --session diary"),
     "say": Entry("work.say:say", 'say "From now on, use British English."', _SERVED, _AGAIN),
-    "approve": Entry("work.run:approve", 'approve --deny --reason "it is needed"'),
+    "approve": Entry("work.approving:approve", 'approve call_1_1 --deny --reason "it is needed"'),
     "done": Entry("agents.done:done", "done send_reminder patient=Ann appointment=4711"),
     "undo": Entry("work.undo:undo", "undo"),
     "status": Entry("look.status:status", "status", _READS, _SERVED),

@@ -4,6 +4,7 @@ Loads nothing of the engine, so that ``agentx --help`` appears at once.
 """
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -171,11 +172,11 @@ class Terminal:
         if self.unattended:
             self.line(value)
             return
-        self._write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+        self._write(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
 
     def line(self, value: Any) -> None:
         """Print one element of a stream as one line of JSON."""
-        self._write(msgspec.json.encode(value).decode() + "\n")
+        self._write(_escaped(msgspec.json.encode(value).decode()) + "\n")
 
     def _write(self, text: str) -> None:
         try:
@@ -343,3 +344,10 @@ def facts(rows: Iterable[tuple[str, str | Text]]) -> Table:
     for name, value in rows:
         grid.add_row(name, value if isinstance(value, Text) else Text(plain(value)))
     return grid
+
+
+def _escaped(text: str) -> str:
+    """Escape what a terminal would obey or hide: the same JSON, which a person can read safely."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(one if one == "\n" or one.isprintable() else json.dumps(one)[1:-1] for one in text)

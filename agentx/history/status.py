@@ -4,6 +4,7 @@ import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.engine.followed import Upstreams
+from agentx.policy.approval_view import ApprovalView, waiting_views
 from agentx.storage.events.types import FileChange
 from agentx.storage.log.history import Damage
 from agentx.storage.progress import Progress
@@ -50,6 +51,8 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
         rules: Rules by how they are enforced: by the mode of their strictest check, or ``shown_only``.
         restricted: Why nothing that the workspace brings along runs; empty if it is trusted.
         followed: The followed workspaces.
+        pending: Calls without a result that no person has denied.
+        waiting: The calls that wait for a person, with all that they decide on.
     """
 
     root: str
@@ -69,6 +72,7 @@ class WorkspaceStatus(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, int] = {}
     restricted: str = ""
     followed: tuple[FollowedStatus, ...] = ()
+    waiting: tuple[ApprovalView, ...] = ()
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +112,7 @@ def status(engine: Engine) -> WorkspaceStatus:
         files=len(write_path.git.manifest()),
         active=active,
         candidates=sum(1 for _ in state.active(status="candidate")),
-        pending=tuple(call.call_id for call in state.pending.values()),
+        pending=tuple(call.call_id for call in state.pending.values() if call.approved is not False),
         last_run=f"{run.run} {run.status}: {run.task}" if run else "",
         outside=outside,
         damage=tuple(write_path.log.damage),
@@ -116,6 +120,7 @@ def status(engine: Engine) -> WorkspaceStatus:
         rules=_rules(state),
         restricted=engine.trust.why_restricted(),
         followed=followed(engine.following.current(), state),
+        waiting=waiting_views(engine),
     )
 
 

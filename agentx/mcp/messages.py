@@ -42,11 +42,13 @@ class UserQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     Attributes:
         text: The question.
         call_id: The call that waits for approval; empty if words are to be confirmed.
+        shown: Digest of the call as the question shows it.
         remember: The kind and the text that are to be remembered as the user's.
     """
 
     text: str
     call_id: str = ""
+    shown: str = ""
     remember: tuple[str, str] | None = None
 
     def decision(self, asked: str, *, approved: bool) -> tuple[str, dict[str, Any]]:
@@ -59,7 +61,12 @@ class UserQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         if self.remember is not None:
             kind, text = self.remember
             return "remember", {"kind": kind, "text": text, "asked": asked}
-        return "approve", {"call_id": self.call_id, "approved": approved, "asked": asked}
+        return "approve", {
+            "call_id": self.call_id,
+            "approved": approved,
+            "asked": asked,
+            "shown": self.shown,
+        }
 
 
 class McpAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

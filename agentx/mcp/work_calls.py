@@ -8,15 +8,19 @@ from agentx.history.undo_restore import Allowed, Change
 from agentx.mcp.catalogue import DiffWanted, GradeWanted, RestoreWanted, UndoWanted
 from agentx.mcp.messages import McpAnswer, UserQuestion
 from agentx.policy import approvals, file_policy
+from agentx.policy.approval_view import approval_view, as_text
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.actor import Actor
 from agentx.storage.files.paths import check_folder
-from agentx.storage.text import clip, one_line
+from agentx.storage.text import one_line
+from agentx.storage.visible import visible
 from agentx.tools.toolset import WriteDenied
 from agentx.workspace import Workspace
 
-_QUESTION_CHARACTERS = 1_000
+_QUESTION_CHARACTERS = 8_000
+"""A host's form shows a few thousand characters; a person who could not read all of it is not asked there."""
+
 _PATCH_LINES = 400
 
 
@@ -32,10 +36,14 @@ def own_tool(
     done = ws.tools.call(name, arguments, call_id=call_id, actor=actor)
     if done.approval_needed and may_ask:
         (call,) = (one for one in approvals.waiting(ws.engine) if one.call_id == done.call_id)
-        shown = clip(one_line(str(dict(call.arguments))), _QUESTION_CHARACTERS)
+        view = approval_view(ws.engine, call)
         why = done.output.partition(f"{name} needs approval:")[0]
-        text = f"{why}Allow {name}?\n\n{shown}"
-        return McpAnswer(text=done.output, failed=True, ask=UserQuestion(text=text, call_id=done.call_id))
+        text = visible(why) + as_text(view)
+        if len(text) > _QUESTION_CHARACTERS:
+            told = f"It is too long to be put to the user here ({len(text):,} characters). {done.output}"
+            return McpAnswer(text=told, failed=True)
+        question = UserQuestion(text=text, call_id=done.call_id, shown=view.digest)
+        return McpAnswer(text=done.output, failed=True, ask=question)
     ws.flush()
     return McpAnswer(text=done.output, failed=done.status != "SUCCEEDED")
 

@@ -3,17 +3,17 @@
 ``agentx approve ID`` decides. A refusal has the stages that wrote the files done again, with its reason.
 """
 
+import json
 from collections.abc import Callable
-
-import msgspec
 
 from agentx.engine.engine import Engine
 from agentx.pipelines.pointing.pointed_files import Files
 from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner
+from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
 from agentx.storage.events.pipeline_events import APPROVE_STAGE, StageReopened
-from agentx.storage.events.types import Body, Draft, RunEnded, ToolCallExecuted, ToolCallRequested, ToolStatus
+from agentx.storage.events.types import Draft, RunEnded, ToolCallExecuted, ToolCallRequested, ToolStatus
 from agentx.storage.text import one_line
 from agentx.synthesis.pipelines.definition.naming import path_pattern
 from agentx.synthesis.pipelines.definition.plan import Plan, Step
@@ -78,11 +78,22 @@ class PersonSteps:
         step, state = due.step, self._engine.snapshot()
         asked = state.counts.get(ToolCallRequested.__name__, 0)
         call_id = f"{step.stage}{f'-{step.item}' if step.item else ''}-{asked + 1}"
+        shown, left_out = self._blobs(step)
+        # What a person is shown, whole: their approval is of exactly this.
+        whole = {
+            "stage": step.stage,
+            "item": step.item,
+            "question": self._question(step),
+            "files": shown,
+            "before": self._before(step, shown),
+            "writes": [write.path for write in step.writes],
+            "left_out": left_out,
+        }
         request = ToolCallRequested(
             call_id=call_id,
             tool=APPROVE_STAGE,
-            arguments={"stage": step.stage, "item": step.item, "files": self._blobs(step)},
-            whole=Body(msgspec.json.encode({"stage": step.stage, "item": step.item}).decode()),
+            arguments={"stage": step.stage, "item": step.item, "files": shown},
+            whole=self._engine.write_path.body(json.dumps(whole)),
             awaits_approval=True,
         )
         ended = RunEnded(status="WAITING", reason=one_line(wrong or call_id))
@@ -90,23 +101,32 @@ class PersonSteps:
         self._engine.write_path.record(drafts)
         return self._wait(due, call_id, wrong)
 
-    def _blobs(self, step: Step) -> dict[str, str]:
-        """Return the content ids of the files that a person is shown, by path."""
+    def _blobs(self, step: Step) -> tuple[dict[str, str], int]:
+        """Return the content ids of the files that a person is shown, by path, and how many are left out."""
         shown = [file for read in step.reads for file in self._files.of(read)]
         own = (self._files.text(write.path) for write in step.writes)
-        return {one.path: one.blob for one in (*shown, *(file for file in own if file))[:_FILES_KEPT]}
+        found = (*shown, *(file for file in own if file))
+        return {one.path: one.blob for one in found[:_FILES_KEPT]}, len(found[_FILES_KEPT:])
+
+    def _before(self, step: Step, shown: dict[str, str]) -> dict[str, str]:
+        """Return the content ids of those files that a person decided on last."""
+        seen = pipelines(self._engine).of(self._plan.pipeline.pipeline).seen.get(step.key, {})
+        return {path: seen[path] for path in shown if path in seen}
+
+    def _question(self, step: Step) -> str:
+        """Return what a person is asked: the task of their role."""
+        task = fill(self._plan.role(step).task, step.values).strip()
+        return task if not task or task[-1] in ".?!" else f"{task}."
 
     def _wait(self, due: Due, call_id: str, wrong: str = "") -> Came:
-        step, role = due.step, self._plan.role(due.step)
+        step = due.step
         if step.writes:
             what = f"Write {', '.join(write.path for write in step.writes)}, then `agentx approve {call_id}`"
         else:
             named = ", ".join(path for read in step.reads for path in read.paths)
             what = f"Look at {named}: `agentx approve {call_id}` (or `--deny --reason …`)"
-        task = fill(role.task, step.values).strip()
-        asks = task if not task or task[-1] in ".?!" else f"{task}."
         goes_on = f"{what}, and `agentx pipeline run FILE` goes on."
-        parts = [wrong, asks, goes_on]
+        parts = [wrong, self._question(step), goes_on]
         return Came("WAITING", one_line(" ".join(filter(None, parts))))
 
     def _refused(self, due: Due, call: PendingCall) -> Came:

@@ -112,6 +112,14 @@ def granted(engine: Engine, call: PendingCall) -> dict[str, Any] | None:
     return arguments if engine.trust.approved(call.call_id, call.tool, arguments, recorded) else None
 
 
+def holds_secret(engine: Engine, call: PendingCall, recorded: str) -> bool:
+    """Return whether a call would run with a secret that the record holds redacted."""
+    try:
+        return json.dumps(_arguments(engine, call, recorded), default=str) != recorded
+    except UsageError:
+        return False
+
+
 def _arguments(engine: Engine, call: PendingCall, recorded: str) -> dict[str, Any]:
     """Return the arguments that the user saw, from the kept copy if the record holds them redacted."""
     with contextlib.suppress(OSError, ValueError):

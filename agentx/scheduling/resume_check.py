@@ -15,7 +15,7 @@ from agentx.agents.run_types import Limits, Observer, RunResult
 from agentx.agents.turn import alone
 from agentx.storage.files.lock import WorkspaceBusy
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state.state import State
+from agentx.synthesis.state.state import PendingCall, State
 from agentx.workspace import Workspace
 
 MOST_TRIES = 5
@@ -62,7 +62,7 @@ def beat(
     if found.status != "CONTINUED":
         return found
     try:
-        last = ws.state.last_run
+        last = ws.state.unfinished_run(_undecided(ws.state))
         if last and last.directive:
             # Marks the run of a dead process as ended; the next directed run takes up what is left of it.
             with alone(ws.engine):
@@ -84,12 +84,13 @@ def look(state: State) -> Beat:
 
     ``CONTINUED`` means that it would resume a run if no other process is working.
     """
-    last = state.last_run
+    last = state.unfinished_run(_undecided(state))
     if last is None or last.status == "COMPLETED" or (last.directive and last.status != "RUNNING"):
         return Beat(status="HEARTBEAT_OK", said="Nothing is unfinished.")
-    waiting = [call for call in state.pending.values() if call.awaits_approval and call.approved is None]
-    if last.status == "WAITING" and waiting:
-        call = waiting[0]
+    held = state.held(_undecided(state))
+    if last.status == "WAITING" and last.cause in held:
+        runs = {run.run for run in state.runs if run.cause == last.cause}
+        call = next(call for call in _waiting(state) if call.run in runs)
         return Beat(
             status="WAITING",
             said=f"{last.run} is waiting for your approval of {call.tool}: `agentx approve {call.call_id}`.",
@@ -105,3 +106,11 @@ def look(state: State) -> Beat:
         )
         return Beat(status="STOPPED", said=said, run=last.run)
     return Beat(status="CONTINUED", said=f"{last.run} was interrupted ({last.status}).", run=last.run)
+
+
+def _waiting(state: State) -> list[PendingCall]:
+    return [call for call in state.pending.values() if call.awaits_approval and call.approved is None]
+
+
+def _undecided(state: State) -> set[str]:
+    return {call.run for call in _waiting(state)}

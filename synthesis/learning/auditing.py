@@ -379,10 +379,16 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
         text = f"Look whether {call.tool} of {call.run or 'no run'} went through; with {no} it did not."
         yield Todo(text=text, command=command)
     last = state.last_run
-    allowed = not any(call.awaits_approval and call.approved is None for call in state.pending.values())
-    stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", *["WAITING"] * allowed)
-    if last is not None and not last.directive and last.status in stopped:
-        yield Todo(text=f"{last.run} is not finished ({last.status}); resume it.", command="agentx run")
+    waiting = {c.run for c in state.pending.values() if c.awaits_approval and c.approved is None}
+    left = state.unfinished_run(waiting)
+    stopped = ("INTERRUPTED", "FAILED", "LIMIT_REACHED", "WAITING")
+    if (
+        left is not None
+        and not left.directive
+        and left.status in stopped
+        and left.cause not in state.held(waiting)
+    ):
+        yield Todo(text=f"{left.run} is not finished ({left.status}); resume it.", command="agentx run")
     serving = state.directives.get(last.schedule) if last is not None else None
     unanswered = last is not None and (serving is None or last.ended_seq > serving.seq)
     if last is not None and last.directive and unanswered and last.status in ("FAILED", "LIMIT_REACHED"):

@@ -5,7 +5,7 @@ updates the bookkeeping shown to agents and the user: recent messages, open runs
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -294,6 +294,35 @@ class State(msgspec.Struct, kw_only=True):
         """The latest run; ``None`` if nothing ran."""
         return self.runs[-1] if self.runs else None
 
+    def unfinished_run(self, waiting: Collection[str]) -> RunRecord | None:
+        """Return the run that would be resumed; ``None`` if nothing is unfinished.
+
+        It is the last run, unless that is done or waits for a person: then another whose calls were decided goes
+        on. So a run that waits holds up no other, and is found again when others came after it.
+
+        Args:
+            waiting: The runs with a call that a person has not decided on.
+        """
+        last = self.last_run
+        if last is None:
+            return None
+        held = self.held(waiting)
+        if last.status != "COMPLETED" and last.cause not in held:
+            return last
+        latest = {run.cause: run for run in self.runs}
+        left = [
+            run
+            for run in self.runs
+            if run.status == "WAITING" and run.cause and not run.directive and latest[run.cause] is run
+        ]
+        decided = [run for run in left if run.cause not in held]
+        found = decided or ([last] if last.status != "COMPLETED" else left)
+        return found[-1] if found else None
+
+    def held(self, waiting: Collection[str]) -> set[int]:
+        """Return the conversations, by the message that opened each, in which a run has an undecided call."""
+        return {run.cause for run in self.runs if run.cause and run.run in waiting}
+
     def active(self, *kinds: Kind, status: Status = "active") -> Iterator[MemoryItem]:
         """Return the items of some kinds (all kinds if none is given) that have a status, oldest first."""
         return (i for i in self.items.values() if i.status == status and (not kinds or i.kind in kinds))
@@ -513,7 +542,10 @@ def ended(record: RunRecord, event: Event, end: RunEnded) -> RunRecord:
 def _start_run(state: State, event: Event, run: RunStarted) -> None:
     if run.pipeline:  # one of many parallel runs without memory: the pipeline tracks their progress
         return
-    before = state.runs.pop() if state.runs and run.resumes == event.run == state.runs[-1].run else None
+    before = None
+    if run.resumes == event.run:
+        place = next((n for n in reversed(range(len(state.runs))) if state.runs[n].run == event.run), None)
+        before = state.runs.pop(place) if place is not None else None
     state.runs.append(began(event, run, before))
     _forget_runs(state, run.schedule)
     for schedule, serving in state.directives.items():

@@ -23,7 +23,9 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from agentx.agents.run_types import Approval, Observer, RunResult
+from agentx.cli.work.approving import rendered
 from agentx.core.event_bus import MEMORY_CHANGED, MemoryChanged
+from agentx.policy.approval_view import ApprovalView, approval_view
 from agentx.recording.commit_message import compose
 from agentx.storage.events.types import Event, RunStatus, changes_of
 from agentx.storage.text import encodable, plain, shorten
@@ -49,6 +51,9 @@ TAIL_LINES = 12
 
 ARGUMENT = 50
 """Characters shown of one argument of a tool."""
+
+_ARGUMENTS = 6
+"""Number of arguments shown of a tool."""
 
 ANSWER_WORDS = 40
 """Words shown of an answer that is not delivered."""
@@ -104,6 +109,7 @@ class LiveView(Observer):
         self._holding = True
         self._held: list[RenderableType] = []
         self._commit: Callable[[], tuple[str, str]] | None = None
+        self._view: Callable[[PendingCall], ApprovalView] | None = None
         self._lock = RLock()
         self._began = time.monotonic()
         self._commits = 0
@@ -114,6 +120,7 @@ class LiveView(Observer):
     def watching(self, ws: "Workspace") -> Iterator["LiveView"]:
         """Show events of the workspace's bus during the body of a ``with``: commits, rules, issues."""
         repo, write_path = ws.engine.git.repo, ws.engine.write_path
+        self._view = lambda call: approval_view(ws.engine, call)
         self._commit = lambda: (write_path.git.head[:7], repo.info(write_path.git.head).subject)
         ends: list[Callable[[], None]] = [
             ws.on("*", self.event_recorded),
@@ -207,7 +214,7 @@ class LiveView(Observer):
         if result.answer.strip():
             parts.append(Markdown(plain(result.answer), hyperlinks=False))
         if result.waiting is not None:
-            parts.append(_waiting_line(result.waiting))
+            parts.append(self._asked(result.waiting, fold=True))
         if result.reason:
             parts.append(Text(plain(result.reason), "yellow" if result.status == "COMPLETED" else color))
         parts.append(Padding(Text(self._summary(result), "dim"), (1 if parts else 0, 0, 0, 0)))
@@ -224,13 +231,21 @@ class LiveView(Observer):
     def ask(self, waiting: PendingCall) -> Approval:
         """Ask the user at the terminal to approve or deny a call, and for a reason. No answer means deny."""
         self._stop_moving()
-        asked = Text.assemble(("May it run ", "bold yellow"), _waiting_line(waiting), ("?", "bold yellow"))
-        self._row("asks", asked, "yellow")
+        self._row("asks", self._asked(waiting), "yellow")
         word = self._typed("y = yes, n = no, or type a reason: ")
         if word.lower() in ("y", "yes"):
             return Approval(approved=True)
         reason = word if word.lower() not in ("", "n", "no") else self._typed("Reason? (Enter: none) ")
         return Approval(approved=False, reason=reason)
+
+    def _asked(self, waiting: PendingCall, *, fold: bool = False) -> RenderableType:
+        """Return a call that waits, with all that the user decides on; a panel folds what is long."""
+        if self._view is None:
+            return _tool_line(
+                ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
+            )
+        view = self._view(waiting)
+        return Group(*rendered(view, fold=fold))
 
     def _typed(self, prompt: str) -> str:
         """Return a line that the user types; empty at the end of the input."""
@@ -353,7 +368,7 @@ def _tool_line(call: ToolCall) -> Text:
         )
     except msgspec.DecodeError:
         return line.append("  ").append("arguments that are not JSON", "red")
-    for name, value in list(arguments.items())[:6]:
+    for name, value in list(arguments.items())[:_ARGUMENTS]:
         text = plain(value if isinstance(value, str) else msgspec.json.encode(value).decode()).strip()
         lines = text.count("\n") + 1
         if lines > 1:
@@ -361,13 +376,9 @@ def _tool_line(call: ToolCall) -> Text:
         elif len(text) > ARGUMENT:
             text = f"{text[: ARGUMENT - 1]}…"
         line.append("  ").append("" if name == "path" else f"{plain(name)[:30]} ", "dim").append(text, "cyan")
+    if len(arguments) > _ARGUMENTS:
+        line.append(f"  … and {len(arguments) - _ARGUMENTS} more", "dim")
     return line
-
-
-def _waiting_line(waiting: PendingCall) -> Text:
-    return _tool_line(
-        ToolCall(waiting.call_id, waiting.tool, msgspec.json.encode(waiting.arguments).decode())
-    )
 
 
 def _item_line(item: MemoryItem, *, came: bool) -> Text:

@@ -1,4 +1,4 @@
-"""``agentx run`` and ``approve``: run agents, and approve their calls."""
+"""``agentx run``: run agents."""
 
 import contextlib
 import re
@@ -9,7 +9,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.terminal_theme import MONOKAI
-from rich.text import Text
 
 from agentx.agents.loop import run_task
 from agentx.agents.run_types import Approval, AskPerson, Limits, Observer, RunResult
@@ -20,20 +19,16 @@ from agentx.cli.terminal import Terminal, counted
 from agentx.cli.work.chat import answer_once
 from agentx.cli.work.live import LiveView
 from agentx.cli.work.play import play
-from agentx.cli.work.say import noted, read_text, shown
+from agentx.cli.work.say import read_text
 from agentx.cognition.turn import ROLE as COGNITIVE
 from agentx.engine import models
 from agentx.memory.model_extraction import judge
-from agentx.pipelines.tracked import pipelines
 from agentx.policy import approvals
-from agentx.policy.unknown_outcomes import settle, unknown
 from agentx.storage.errors import AgentXError, UsageError
-from agentx.storage.events.pipeline_events import APPROVE_STAGE, PipelineStarted, key_of
 from agentx.storage.events.types import RunStatus
-from agentx.storage.text import encodable, one_line, plain
+from agentx.storage.text import encodable
 from agentx.synthesis.model.open import SCRIPT
 from agentx.synthesis.model.port import ModelClient
-from agentx.synthesis.state.state import PendingCall
 from agentx.workspace import Workspace
 
 LOG_COLUMNS = 100
@@ -174,7 +169,7 @@ def _work(
     """Run a task and show it: live on a terminal, as a log in a pipe, or as one line of JSON per event."""
     if terminal.pictures:
         terminal.out.record = True
-    last = ws.state.last_run
+    last = ws.state.unfinished_run({call.run for call in approvals.waiting(ws.engine)})
     with _shown(terminal, ws) as (observer, ask):
         result = run_task(
             ws,
@@ -213,61 +208,3 @@ def _shown(terminal: Terminal, ws: Workspace) -> Iterator[tuple[Observer, AskPer
     with view.watching(ws):
         asks = terminal.stdin.isatty() and terminal.out.is_terminal and not terminal.unattended
         yield view, view.ask if asks else None
-
-
-_CALLS_NAMED = 6
-"""Maximum number of pending calls that an error names."""
-
-
-def approve(
-    terminal: Terminal,
-    call_id: Annotated[
-        str, typer.Argument(metavar="[CALL_ID]", help="The call; not needed if only one is pending.")
-    ] = "",
-    reason: Annotated[str, typer.Option(help="The reason; the agent sees it, and memory keeps it.")] = "",
-    *,
-    deny: Annotated[bool, typer.Option("--deny", help="Deny it.")] = False,
-) -> None:
-    """Approve or deny a pending tool call; the next `agentx run` or `agentx pipeline run` continues with it.
-
-    If the outcome of a call is unknown because its process died, say whether it succeeded (--deny: no).
-    """
-    with opened(terminal) as ws:
-        cut_off = [call for call in unknown(ws.engine) if call.call_id == call_id]
-        call = _waiting(cut_off or approvals.waiting(ws.engine), call_id)
-        if cut_off:
-            event = settle(ws.engine, call_id, succeeded=not deny, reason=encodable(reason))
-        else:
-            event = ws.approve(call.call_id, approved=not deny, reason=encodable(reason))
-        news = [item for item in noted(ws, event) if item.status == "active"]
-        known = pipelines(ws.engine).known if PipelineStarted.__name__ in ws.state.counts else {}
-        in_pipeline = any(call.run in one.waiting.values() for one in known.values())
-    mark, style, word = ("⊘", "yellow", "Refused") if deny else ("✓", "green", "Approved")
-    if cut_off:
-        word = "It failed" if deny else "It went through"
-    command = "agentx pipeline run FILE" if in_pipeline else "agentx run"
-    what = one_line(f"{_described(call)}. Continue with `{command}`.")
-    terminal.result(as_json(event), Text.assemble((f"{mark} {word} ", style), what), *map(shown, news))
-
-
-def _waiting(calls: list[PendingCall], call_id: str) -> PendingCall:
-    found = [call for call in calls if not call_id or call.call_id == call_id]
-    if len(found) == 1:
-        return found[0]
-    if not calls:
-        raise UsageError("No tool call is pending.")
-    more = f"; and {len(calls) - _CALLS_NAMED:,} more" if len(calls) > _CALLS_NAMED else ""
-    listed = "; ".join(one_line(_described(call)) for call in calls[:_CALLS_NAMED]) + more
-    if call_id:
-        raise UsageError(f"No call {call_id!r} is pending. Pending: {listed}.")
-    raise UsageError(f"{len(calls)} calls are pending; choose one: {listed}.")
-
-
-def _described(call: PendingCall) -> str:
-    if call.tool == APPROVE_STAGE:
-        key = key_of(str(call.arguments.get("stage", "")), str(call.arguments.get("item", "")))
-        return plain(
-            f"{call.call_id}: stage {key}, {', '.join(call.arguments.get('files', ()))}".rstrip(", ")
-        )
-    arguments = ", ".join(f"{name}={value!r}" for name, value in list(call.arguments.items())[:4])
-    return plain(f"{call.call_id} {call.tool}({arguments})")

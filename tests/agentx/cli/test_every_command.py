@@ -30,7 +30,7 @@ GOOD = {
     "say": ["say", "Revenue matters."],
     "done": ["done", "send_reminder", "patient=Ann"],
     "schedule heartbeat": ["schedule", "heartbeat"],
-    "approve": ["approve"],
+    "approve": ["approve", "call_1_1"],
     "pipeline status": ["pipeline"],
     "pipeline run": ["pipeline", "run", "{pipeline}", "--model", "{script}"],
     "pipeline redo": ["pipeline", "redo", "s"],

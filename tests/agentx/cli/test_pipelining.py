@@ -295,7 +295,8 @@ def test_a_call_of_a_pipeline_that_waits_for_a_word_says_that_the_pipeline_goes_
     style.write_text(f"Be brief.\n\n{style.read_text('utf-8')}", "utf-8")
     call("pipeline", "redo", "style", "-C", root)
     assert call(*run).code == 1
-    assert call("approve", "-C", root).out.endswith(". Continue with `agentx pipeline run FILE`.\n")
+    (asked,) = call("status", "--json", "-C", root).json["pending"]
+    assert call("approve", asked, "-C", root).out.endswith("\nContinue with `agentx pipeline run FILE`.\n")
     assert call(*run).code == 0
 
 

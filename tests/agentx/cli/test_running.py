@@ -66,9 +66,10 @@ def test_a_call_waits_for_a_word_and_the_next_run_goes_on(call, root, script, de
     model = script(*turns)
     assert call("run", "Delete it.", "--model", model, "-C", root).code == 1
     assert "agentx approve" in call("status", "-C", root).out
-    done = call("approve", *deny, "-C", root)
+    done = call("approve", "call_1_1", *deny, "-C", root)
     assert done.code == 0, done
-    assert "delete_file(path='outlook.md')" in done.out
+    assert "call_1_1: delete_file" in done.out
+    assert "outlook.md" in done.out
     done = call("run", "--model", model, "-C", root)
     assert done.code == 0, done
     assert (root / "artifacts" / "outlook.md").exists() is left
@@ -78,7 +79,7 @@ def test_words_that_rule_an_idea_out_are_shown_when_a_call_is_refused(call, root
     call("config", "set", "tools.approve", '["delete_file"]', "-C", root)
     turns = [{"tool_calls": [{"name": "delete_file", "arguments": {"path": "outlook.md"}}]}, ANSWER]
     call("run", "Delete it.", "--model", script(*turns), "-C", root)
-    done = call("approve", "--deny", "--reason", "never delete a report", "-C", root)
+    done = call("approve", "call_1_1", "--deny", "--reason", "never delete a report", "-C", root)
     assert "rejection" in done.out
     assert "Never delete a report" in done.out
 

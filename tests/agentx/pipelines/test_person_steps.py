@@ -157,4 +157,6 @@ def test_the_status_shows_first_what_waits_for_a_person(book, capsys):
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert rows[1]["cells"][0]["calls"] == [asked]
     assert agentx(["-C", str(book.ws.root), "approve", asked]) == 0
-    assert f"{asked}: stage accept, outline.md" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"Approved {asked}" in told
+    assert "About outline.md." in told
