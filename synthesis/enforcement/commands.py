@@ -6,17 +6,24 @@ import shlex
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from agentx.storage.matching import matcher
 from agentx.synthesis.enforcement.breaches import Breach, undecided
 from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.memory.checks import CommandCheck
+from agentx.synthesis.shell.carriers import may_run, scripts_in
 from agentx.synthesis.shell.command_line import ProgramCall, located
 
 _FLAG = re.compile(r"--?[A-Za-z0-9][\w.-]*(?:=.*)?", re.DOTALL)
 _MAX_BUNDLE = 5
+_MAX_SCRIPTS = 2
+_LEAST_OPTION = 4
+_SPELT = re.compile(r"[\\'\"$`{*?\[]")
+"""Signs with which a shell spells a word in another way."""
+
+_ALIAS = re.compile(r"alias\.(?P<name>[\w-]+)=(?P<value>.*)", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PREFIXES = vocabulary("sudo doas env time nohup command exec nice")
 _VERBS = {
@@ -40,14 +47,17 @@ class _Run(NamedTuple):
     program: str
     arguments: tuple[str, ...]
     folder: str
+    carried: Literal["", "words", "script"] = ""
+    """Whether it is run by another program: as words after that program's own, or as a script."""
 
 
 def broken_commands(check: CommandCheck, command: str) -> Iterator[Breach]:
     """Yield a breach for each program of a command line that breaks a check."""
-    if not any(_first(entry) in command for entry in check.programs):
+    plain = command.casefold()
+    if not _SPELT.search(command) and not any(_first(entry) in plain for entry in check.programs):
         return  # so that most command lines are not parsed
     for call, folder in located(command):
-        for run in _runs(call, folder):
+        for run in (*_runs(call, folder), *_carried(call, folder, check.programs)):
             entry = next((entry for entry in check.programs if _is_run(entry, run)), "")
             if not entry:
                 continue
@@ -59,7 +69,7 @@ def broken_commands(check: CommandCheck, command: str) -> Iterator[Breach]:
                 continue
             if applies and (reason := _reason(check, entry, run)):
                 instead = f" Use `{check.instead}` instead." if check.instead else ""
-                correction = _corrected(check, entry, call, command)
+                correction = "" if run.carried else _corrected(check, entry, call, command)
                 yield Breach(reason=reason + instead, correction=correction)
                 break
 
@@ -71,6 +81,8 @@ def _first(entry: str) -> str:
 def _runs(call: ProgramCall, folder: str) -> Iterator[_Run]:
     """Yield a call with and without the programs that only run another one."""
     words = list(call.words)
+    if call.program.startswith("git-"):
+        yield _Run("git", (call.program.removeprefix("git-"), *call.arguments), folder)
     if call.program:
         yield _Run(re.sub(r"^(pip|python)[\d.]+$", r"\1", call.program), call.arguments, folder)
     while words and (_ASSIGNMENT.match(words[0]) or words[0].startswith("-")):
@@ -86,10 +98,45 @@ def _runs(call: ProgramCall, folder: str) -> Iterator[_Run]:
             words.pop(0)
 
 
+def _carried(call: ProgramCall, folder: str, entries: Sequence[str], depth: int = 0) -> Iterator[_Run]:
+    """Yield what a program may run that its arguments hold, and what Git runs by an alias of this line."""
+    if call.program == "git":
+        yield from _aliased(call.arguments, folder)
+    if not may_run(call):
+        return
+    for number, word in enumerate(call.arguments):
+        name = posixpath.basename(word)
+        if any(fnmatchcase(_program(name), entry.partition(" ")[0]) for entry in entries):
+            yield _Run(name, call.arguments[number + 1 :], folder, "words")
+    for script in scripts_in(call) if depth < _MAX_SCRIPTS else ():
+        for inner, place in located(script):
+            within = posixpath.join(folder, place)
+            yield from (run._replace(carried="script") for run in _runs(inner, within))
+            yield from _carried(inner, within, entries, depth + 1)
+
+
+def _aliased(arguments: tuple[str, ...], folder: str) -> Iterator[_Run]:
+    """Yield what ``git -c alias.NAME=VALUE NAME`` runs."""
+    for number, word in enumerate(arguments):
+        found = _ALIAS.fullmatch(word)
+        if not found or found["name"] not in arguments[number + 1 :]:
+            continue
+        after = arguments[arguments.index(found["name"], number + 1) + 1 :]
+        if found["value"].startswith("!"):
+            for inner, place in located(found["value"][1:]):
+                yield from (
+                    run._replace(carried="script") for run in _runs(inner, posixpath.join(folder, place))
+                )
+        else:
+            yield _Run("git", (*found["value"].split(), *after), folder, "script")
+
+
 def _is_run(entry: str, run: _Run) -> bool:
     """Return whether an entry (``git push``) names a program with its subcommands."""
     program, *wanted = entry.split()
-    if not fnmatchcase(run.program, program):
+    if run.carried == "words" and not wanted:
+        return False  # "make" among words can be anything
+    if not fnmatchcase(_program(run.program), program):
         return False
     words, after_flag = iter(run.arguments), False
     for name in wanted:
@@ -103,6 +150,11 @@ def _is_run(entry: str, run: _Run) -> bool:
         else:
             return False
     return True
+
+
+def _program(name: str) -> str:
+    """Return a program's name as rules say it: some file systems take any case, and Windows an ending."""
+    return name.casefold().removesuffix(".exe")
 
 
 def _applies(check: CommandCheck, run: _Run) -> bool:
@@ -121,12 +173,19 @@ def _applies(check: CommandCheck, run: _Run) -> bool:
 def _reason(check: CommandCheck, entry: str, run: _Run) -> str:
     """Return what is wrong with a call; empty if nothing is."""
     for flag in check.forbidden_flags:
-        if _has(flag, run.arguments):
+        if _has(flag, run.arguments) or _forces(flag, entry, run.arguments):
             return f"`{entry}` may not be run with {flag}."
     for forms in _groups(check.required_flags):
         if not any(_has(flag, run.arguments) for flag in forms):
             return f"`{entry}` must be run with {' or '.join(forms)}."
     return "" if check.forbidden_flags or check.required_flags else f"`{entry}` may not be run."
+
+
+def _forces(flag: str, entry: str, arguments: Sequence[str]) -> bool:
+    """Return whether a push is forced without the flag: by ``+`` before a branch, or as a mirror."""
+    if entry != "git push" or flag not in {"-f", "--force"}:
+        return False
+    return any(re.match(r"\+\S|remote\..+=\+|--mir", word) for word in arguments)
 
 
 @lru_cache(maxsize=512)
@@ -164,6 +223,8 @@ def _has(flag: str, arguments: Sequence[str]) -> bool:
         if not _FLAG.fullmatch(word):
             continue
         given, joined, its = word.partition("=")
+        if _is_short_for(given, name):
+            return not sign or its == value
         if _bare(given) == _bare(name) and (len(name.lstrip("-")) > 1 or given == name):
             its = its if joined else "".join(arguments[number + 1 : number + 2])
             if not sign or its == value:
@@ -172,6 +233,21 @@ def _has(flag: str, arguments: Sequence[str]) -> bool:
             letters |= set(given[1:])
     is_short = re.fullmatch(rf"-[A-Za-z]{{1,{_MAX_BUNDLE - 1}}}", flag)
     return bool(is_short) and set(flag[1:]) <= letters
+
+
+def _is_short_for(given: str, name: str) -> bool:
+    """Return whether an option is a long one cut within a word, as Git and many others take it.
+
+    >>> _is_short_for("--har", "--hard"), _is_short_for("--save", "--save-dev")
+    (True, False)
+    """
+    cut = len(given)
+    return (
+        given.startswith("--")
+        and cut >= _LEAST_OPTION
+        and name.startswith(given)
+        and name[cut:][:1].isalpha()
+    )
 
 
 def _bare(flag: str) -> str:

@@ -36,7 +36,9 @@ from agentx.synthesis.memory.checks import (
     TextCheck,
 )
 from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, checks_of, followed_from
-from agentx.synthesis.shell.unread import unread
+from agentx.synthesis.shell.sessions import sessions
+from agentx.synthesis.shell.unanalysed import unanalysed
+from agentx.synthesis.shell.unread import named, unread
 
 _OF_FILES: dict[type[Any], Callable[[Any, CheckedChange], Iterator[Breach]]] = {
     PathCheck: forbidden_paths,
@@ -206,9 +208,39 @@ def evaluate_command(items: Iterable[MemoryItem], command: str, *, message: str 
         )
 
     found = evaluated(command)
-    concerned = any(isinstance(check, PathCheck | DependencyCheck | CommandCheck) for _, check in enforced)
-    parts = unread(command) if concerned else ()
-    return msgspec.structs.replace(found, corrected=_corrected(found, evaluated), unread=parts)
+    corrected = _corrected(found, evaluated)
+    if opened := _session(enforced, command):
+        found = all_of(found, Evaluation(violations=(opened,)))
+    return msgspec.structs.replace(found, corrected=corrected, unread=_unanalysed(enforced, command))
+
+
+def _unanalysed(enforced: Sequence[tuple[MemoryItem, Check]], command: str) -> tuple[str, ...]:
+    """Return the parts of a command line that no check read, where a check is about what commands do."""
+    checks = [check for _, check in enforced]
+    programs = tuple(name for check in checks if isinstance(check, CommandCheck) for name in check.programs)
+    globs = tuple(check.paths for check in checks if isinstance(check, PathCheck) and check.paths)
+    if programs or globs:
+        return unanalysed(command, programs, globs, matches)
+    concerned = any(isinstance(check, PathCheck | DependencyCheck) for check in checks)
+    return unread(command) if concerned else ()
+
+
+def _session(enforced: Sequence[tuple[MemoryItem, Check]], command: str) -> Violation | None:
+    """Return the violation of a command line that opens a shell whose commands no check would see."""
+    ruling = [
+        (item, check)
+        for item, check in enforced
+        if isinstance(check, PathCheck | CommandCheck) and check.mode in STOPPING and not check.topic
+    ]
+    opened = sessions(command) if ruling else ()
+    if not opened:
+        return None
+    item, check = ruling[0]
+    reason = (
+        f"`{named(opened[0])}` waits for commands that no check would see. Give it what it is to run at "
+        "once, such as `bash -c '…'`, a file, or a text on its input."
+    )
+    return _violation(item, check, Breach(reason=reason))
 
 
 def _corrected(found: Evaluation, evaluated: Callable[[str], Evaluation]) -> str:

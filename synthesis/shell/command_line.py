@@ -7,6 +7,7 @@ too. A line that does not parse is read as far as possible, and is not :attr:`Co
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import islice, product, zip_longest
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agentx.synthesis.shell.wrappers import carried, runs_as_written, script_of, unwrapped
+from agentx.synthesis.shell.printed import printed, unescaped
+from agentx.synthesis.shell.wrappers import carried, is_shell, runs_as_written, script_of, unwrapped
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -40,8 +42,10 @@ class ProgramCall(msgspec.Struct, frozen=True):
         shells: The subshells that the program runs in, outermost first, each by a number.
         inside: Number of enclosing substitutions, such as ``$(…)``.
         writes: The files that its output is redirected to, each with the operator ``>`` or ``>>``.
-        given: The text of its here-document or here-string.
+        given: The text of its here-document or here-string, or that is piped into a shell, if it is known.
+        fed: Whether its input is a pipe, a file or a text, and not what somebody types.
         sets: Names of variables that are set for it, or by a statement without a program.
+        set_to: The values that are set for it.
         as_written: Whether exactly this program runs: found on ``PATH``, and by no wrapper that changes more
             than its time or user.
         words: The program and its arguments with all wrappers, as written.
@@ -55,7 +59,9 @@ class ProgramCall(msgspec.Struct, frozen=True):
     inside: int = 0
     writes: tuple[tuple[str, str], ...] = ()
     given: str = ""
+    fed: bool = False
     sets: tuple[str, ...] = ()
+    set_to: tuple[str, ...] = ()
     as_written: bool = True
     words: tuple[str, ...] = ()
 
@@ -141,6 +147,7 @@ def _own_folder(call: ProgramCall) -> str:
 # --- the syntax tree ----------------------------------------------------------------------------------------
 
 _OPERATORS = {"&&", "||", "|", "|&", ";", "&", "\n", ";;", ";&", ";;&"}
+_PIPES = {"|", "|&"}
 _WORDS = {
     "word", "number", "string", "raw_string", "ansi_c_string", "translated_string", "concatenation",
     "simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion",
@@ -164,7 +171,7 @@ NOWHERE = re.compile(r"/dev/(?:null|std(?:out|err)|tty|fd/\d+)")
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]*(['\"]?)(\w+)\1")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?!\w|\[)")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "0": "\0"}
+_TYPED = re.compile(r"/dev/(?:tty\w*|stdin|console|pts/\d+)")
 
 
 @cache
@@ -182,7 +189,9 @@ class _Parts:
         self.words: list[str] = []
         self.sets: list[str] = []
         self.writes: list[tuple[str, str]] = []
+        self.set_to: list[str] = []
         self.given = ""
+        self.fed = False
         self.later: list[list[Node]] = []
 
 
@@ -199,10 +208,13 @@ class _Reader:
         self.understood = True
         self._known: dict[str, list[str]] = {"PWD": ["."]}
         self._functions: dict[str, Node] = {}
+        self._aliases: dict[str, str] = {}
         self._called: set[str] = set()
         self._shells: tuple[int, ...] = ()
         self._inside = self._scripts = self._nesting = self._branches = self._numbers = 0
         self._last: tuple[int, bool] = 0, False
+        self._feeding: tuple[int, int] = 0, 0
+        self._fed = 0
 
     def script(self, text: str) -> None:
         """Read a script in the current shell."""
@@ -251,6 +263,8 @@ class _Reader:
             sign = sign if sign in {"&&", "||", "|", "|&", "&"} else ";"
             if grouped:
                 self._close(start, sign)
+            if sign in _PIPES:
+                self._feeding = start, len(self.calls)
             self.calls[-1] = msgspec.structs.replace(self.calls[-1], follower=sign)
 
     def _close(self, start: int, sign: str) -> None:
@@ -294,27 +308,32 @@ class _Reader:
         branches = sum(part.type in {"&&", "||"} for part in parts)
         self._branches += branches
         unit: list[Node] = []
+        piped = False
         for part in parts:
             if part.type in _OPERATORS:
-                self._redirected(unit)
+                self._redirected(unit, fed=piped)
                 self._follow(part.type)
-                unit = []
+                unit, piped = [], part.type in _PIPES
             else:
                 unit.append(part)
-        self._redirected([*unit, *redirects])
+        self._redirected([*unit, *redirects], fed=piped)
         self._branches -= branches
 
-    def _redirected(self, nodes: Sequence["Node"]) -> None:
+    def _redirected(self, nodes: Sequence["Node"], *, fed: bool = False) -> None:
         redirects = [node for node in nodes if node.type in _REDIRECTS]
+        self._fed += fed
         statements = [node for node in nodes if node.type not in _REDIRECTS]
         for number, node in enumerate(statements, start=1):
             self._statement(node, redirects if number == len(statements) else ())
         if not statements:
             self._command(redirects)
+        self._fed -= fed
 
     def _group(self, node: "Node", redirects: Sequence["Node"]) -> None:
         start = len(self.calls)
         self._command(redirects)  # they are opened before the group changes its directory
+        fed = any(_is_input(node) for node in redirects)
+        self._fed += fed
         if node.type == "subshell":
             self._subshell(node.children)
         elif node.children[0].type == "((":
@@ -325,6 +344,7 @@ class _Reader:
             self._branches += branches
             self._sequence(self._body(node))
             self._branches -= branches
+        self._fed -= fed
         self._last = start, True
 
     def _body(self, node: "Node") -> list["Node"]:
@@ -389,7 +409,8 @@ class _Reader:
                 parts.words.append(_text(node))
             elif node.type == "variable_assignment":
                 parts.sets.append(_text(node).partition("=")[0])
-                self._substitutions(node)
+                value = node.child_by_field_name("value")
+                parts.set_to += self._values(value) if value is not None else []
             elif node.type in _REDIRECTS:
                 self._redirect(node, parts)
             elif of_shell or node.type in _WORDS | {"command_name"}:
@@ -407,6 +428,12 @@ class _Reader:
             self._statement(body)
             self._functions[parts.words[0]] = body
             self._last = start, True
+        elif parts.words and parts.words[0] in self._aliases:
+            alias = parts.words[0]
+            meaning = self._aliases.pop(alias)  # an alias is not expanded within itself
+            self.script(f"{meaning} {shlex.join(parts.words[1:])}")
+            self._aliases[alias] = meaning
+            self._last = start, True
         else:
             self._add(parts)
         for later in parts.later:
@@ -414,6 +441,7 @@ class _Reader:
 
     def _redirect(self, node: "Node", parts: _Parts) -> None:
         """Read a redirect; a here-document's first line can hold further words, redirects and statements."""
+        parts.fed |= _is_input(node)
         if node.type == "herestring_redirect":
             parts.given = "\n".join(value for child in node.children[1:] for value in self._values(child))
         elif node.type == "heredoc_redirect":
@@ -465,24 +493,21 @@ class _Reader:
         """Add the program of these words; for ``bash -c "a && b"``, the programs that the shell runs."""
         named = unwrapped(parts.words)
         program, arguments = (named[0], tuple(named[1:])) if named else ("", ())
+        if is_shell(program) and not parts.given:
+            parts.given = self._piped(parts)
         script = script_of(program, arguments, parts.given)
-        if script is None and (named or parts.writes or parts.sets):
+        if script is None and len(parts.words) > len(named) and re.search(r"\s", program):
+            script = program  # `npx -c "a b"`, `env -S "a b"`
+        if script is not None:
+            self._run(script, parts, own_shell=program != "eval")
+        elif named or parts.writes or parts.sets:
             self.calls.append(
                 self._call(program, arguments, parts, as_written=runs_as_written(parts.words, named))
             )
-        elif script is not None:
-            start = len(self.calls)
-            if parts.writes:
-                self.calls.append(self._call("", (), parts))
-            shells, known = self._shells, self._known
-            if program != "eval":
-                self._numbers += 1
-                self._shells, self._known = (*shells, self._numbers), dict(known)
-            self.script(script)
-            if program != "eval":
-                self._shells, self._known = shells, known
-            self._last = start, True
-        if program in _READS:
+        if program == "alias":
+            given = (word.partition("=") for word in arguments)
+            self._aliases |= {name: value for name, sign, value in given if sign}
+        elif program in _READS:
             for name in arguments:
                 self._known.pop(name, None)
         self._nesting += 1
@@ -490,6 +515,31 @@ class _Reader:
             self._add(_parts(inner))
         self.understood &= self._nesting < _MAX_NESTING
         self._nesting -= 1
+
+    def _run(self, script: str, parts: _Parts, *, own_shell: bool) -> None:
+        """Read the script of a shell, with the redirects of the shell; in this one, or in one of its own."""
+        start = len(self.calls)
+        if parts.writes:
+            self.calls.append(self._call("", (), parts))
+        shells, known = self._shells, self._known
+        if own_shell:
+            self._numbers += 1
+            self._shells, self._known = (*shells, self._numbers), dict(known)
+        self.script(script)
+        if own_shell:
+            self._shells, self._known = shells, known
+        self._last = start, True
+
+    def _piped(self, parts: _Parts) -> str:
+        """Return the text that is piped into the program which is read next; empty if it is not known."""
+        start, end = self._feeding
+        if parts.fed or not self._fed or end != len(self.calls):
+            return ""
+        texts = [
+            None if call.writes else printed(call.program, call.arguments, call.given)
+            for call in self.calls[start:end]
+        ]
+        return "\n".join(filter(None, texts)) if None not in texts else ""
 
     def _call(
         self,
@@ -508,6 +558,8 @@ class _Reader:
             inside=self._inside,
             writes=tuple(parts.writes),
             given=parts.given,
+            fed=parts.fed or bool(self._fed),
+            set_to=tuple(parts.set_to),
             sets=sets or tuple(parts.sets),
             as_written=as_written,
             words=tuple(parts.words),
@@ -523,14 +575,13 @@ class _Reader:
         if kind == "raw_string":
             return [text[1:-1]]
         if kind == "ansi_c_string":
-            return [re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[0]), text[2:-1])]
+            return [unescaped(text[2:-1])]
         if kind in {"simple_expansion", "expansion"}:
             found = self._expanded(node)
             return found if found == [text] else [word for value in found for word in _split(value)]
         if kind in _SUBSTITUTIONS:
-            self._subshell(node.children, inside=1)
-            known = {"$(pwd)": ".", "`pwd`": "."}
-            return ["/dev/fd/63"] if kind == "process_substitution" else [known.get(text, text)]
+            said = self._substituted(node)
+            return ["/dev/fd/63"] if kind == "process_substitution" else _split(said)
         if kind == "brace_expression":
             ends = re.fullmatch(r"\{(\d{1,4})\.\.(\d{1,4})\}", text)
             numbers = range(int(ends[1]), int(ends[2]) + 1) if ends else ()
@@ -540,6 +591,16 @@ class _Reader:
             return [re.sub(r"\\(\n|.)", lambda one: one[1].strip("\n"), text, flags=re.DOTALL)]
         self._substitutions(node)
         return text.split()
+
+    def _substituted(self, node: "Node") -> str:
+        """Read a substitution, and return what it prints; its own text if that is not known."""
+        start = len(self.calls)
+        self._subshell(node.children, inside=1)
+        if _text(node) in {"$(pwd)", "`pwd`"}:
+            return "."
+        made = self.calls[start:]
+        found = printed(made[0].program, made[0].arguments, made[0].given) if len(made) == 1 else None
+        return _text(node) if found is None or made[0].writes else found.rstrip("\n")
 
     def _expanded(self, node: "Node") -> list[str]:
         """Return the values of a variable; the text itself if it is not known."""
@@ -561,6 +622,8 @@ class _Reader:
                 parts.append([re.sub(r"\\([\\$`\"\n])", lambda one: one[1].strip("\n"), _text(child))])
             elif quoted and child.type in {"simple_expansion", "expansion"}:
                 parts.append(self._expanded(child))
+            elif quoted and child.type == "command_substitution":
+                parts.append([self._substituted(child)])
             elif child.is_named or not quoted:
                 parts.append(self._values(child))
         if node.type == "array":
@@ -591,6 +654,14 @@ def _parts(words: Sequence[str], like: _Parts | None = None) -> _Parts:
     parts.words = list(words)
     parts.writes = like.writes if like else []
     return parts
+
+
+def _is_input(node: "Node") -> bool:
+    """Return whether a redirect gives a program its input, other than from a terminal."""
+    if node.type != "file_redirect":
+        return True
+    sign = next((child.type for child in node.children if child.type[:1] in "<>&"), "")
+    return sign.startswith("<") and not _TYPED.search(_text(node))
 
 
 def _text(node: "Node") -> str:

@@ -323,10 +323,11 @@ def looks_only(command: str) -> bool:
     shown = [call for call in line.calls if call.program or call.writes]
     steered = any(_STEERS.fullmatch(name) for call in line.calls for name in call.sets)
     certain = line.understood and not steered and not _HIDES.search(command)
-    return certain and bool(shown) and not effects(command) and all(map(_shows, shown))
+    return certain and bool(shown) and not effects(command) and all(map(shows_only, shown))
 
 
-def _shows(step: ProgramCall) -> bool:
+def shows_only(step: ProgramCall) -> bool:
+    """Return whether a program certainly only shows something, however it is fed."""
     if step.writes or not step.as_written:
         return False
     match step.program, step.arguments:

@@ -2,20 +2,20 @@
 
 import re
 from functools import lru_cache
-from itertools import pairwise
 
 from agentx.synthesis.language.words import vocabulary
+from agentx.synthesis.shell.carriers import INTERPRETER
 from agentx.synthesis.shell.command_line import ProgramCall, read_command
 from agentx.synthesis.shell.effects import looks_only
-from agentx.synthesis.shell.wrappers import SHELLS
+from agentx.synthesis.shell.wrappers import is_shell
 
 MOST = 5
 """Maximum number of parts that are named."""
 
-_INTERPRETERS = re.compile(r"(?:python|pypy)[\d.]*|node|deno|bun|ruby|perl|php|Rscript")
 _RUNS_A_TASK = vocabulary("make just task rake invoke nox gulp grunt source .")
 _SYSTEM = re.compile(r"/(?:usr/(?:local/)?)?s?bin/[^/]+")
 _SCRIPT = re.compile(r"\.(?:py|[cm]?[jt]s|rb|sh|bash|pl|php|R)$")
+_TELLS = re.compile(r"--version|--help|-V")
 _CODE = re.compile(r"-\w*[ce]")
 _VARIABLE = re.compile(r"\$\{?\w")
 _SUBSTITUTED = re.compile(r"\$\((?!\(|pwd\))|`|[<>]\(")
@@ -35,18 +35,15 @@ def unread(command: str) -> tuple[str, ...]:
     if not line.understood:
         return (_short(command),)
     hides = any(call.inside for call in line.calls)
-    calls = pairwise((ProgramCall(""), *line.calls))
-    parts = (_short(" ".join(call.words)) for before, call in calls if _is_unread(call, before, hides=hides))
+    parts = (_short(" ".join(call.words)) for call in line.calls if _is_unread(call, hides=hides))
     return tuple(dict.fromkeys(filter(None, parts)))[:MOST]
 
 
-def _is_unread(call: ProgramCall, before: ProgramCall, *, hides: bool) -> bool:
+def _is_unread(call: ProgramCall, *, hides: bool) -> bool:
     file = any(not word.startswith("-") for word in call.arguments)
-    if call.program in SHELLS or _INTERPRETERS.fullmatch(call.program):
-        known = call.given or (
-            before.follower == "|" and (before.given or before.program in {"echo", "printf"})
-        )
-        return not any(map(_CODE.fullmatch, call.arguments)) and (file or not known) and bool(call.words)
+    if is_shell(call.program) or INTERPRETER.fullmatch(call.program):
+        told = any(map(_TELLS.fullmatch, call.arguments)) or any(map(_CODE.fullmatch, call.arguments))
+        return not told and (file or not call.given) and bool(call.words)
     if (
         _SCRIPT.search(call.program)
         or call.program in _RUNS_A_TASK
@@ -55,8 +52,13 @@ def _is_unread(call: ProgramCall, before: ProgramCall, *, hides: bool) -> bool:
         return True
     if call.words and "/" in call.words[0] and not _SYSTEM.fullmatch(call.words[0]):
         return True
-    words = (*call.arguments, *(path for _, path in call.writes))
+    words = (call.program, *call.arguments, *(path for _, path in call.writes))
     return any(_VARIABLE.search(word) or (hides and _SUBSTITUTED.search(word)) for word in words)
+
+
+def named(call: ProgramCall) -> str:
+    """Return a call as it is named, shortened."""
+    return _short(" ".join((*call.words, *(() if call.words else (call.program, *call.arguments)))))
 
 
 def _short(text: str) -> str:

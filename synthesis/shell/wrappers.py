@@ -42,17 +42,31 @@ _WRAPPER_VALUES = {
 }
 
 SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
+_SHELL = re.compile(r"[a-z]{0,4}sh")
+_NO_SHELLS = {"ssh", "rsh", "mosh", "push", "hash"}
 _SHELL_WORDS = {"test", "true", "false", "time"}
 _SCRIPT_FLAG = re.compile(r"-\w*c")
 _ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 _XARGS_VALUES = {"-n", "-P", "-L", "-d", "-s", "-a", "-E", "-I", "--max-args", "--max-procs", "--delimiter"}
 
 
+def is_shell(program: str) -> bool:
+    """Return whether a program is a shell, by its name: that of all but a few ends in ``sh``.
+
+    >>> is_shell("fish"), is_shell("pwsh"), is_shell("ssh")
+    (True, True, False)
+    """
+    return program in SHELLS or (bool(_SHELL.fullmatch(program)) and program not in _NO_SHELLS)
+
+
 def script_of(program: str, arguments: Sequence[str], given: str) -> str | None:
-    """Return the script that a shell runs; ``None`` if the program is not a shell, or reads a file."""
+    """Return the script that a shell runs, now or later; ``None`` if it is no shell, or reads a file."""
     if program == "eval":
         return " ".join(arguments)
-    if program not in SHELLS:
+    if program == "trap":
+        named = [word for word in arguments if word != "--"]
+        return named[0] if len(named) > 1 and not named[0].startswith("-") else None
+    if not is_shell(program):
         return None
     for number, word in enumerate(arguments):
         if _SCRIPT_FLAG.fullmatch(word):
