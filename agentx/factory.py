@@ -30,6 +30,7 @@ from agentx.storage.git.repository import GitRepository
 from agentx.storage.index.lance import open_index
 from agentx.storage.index.port import MemoryIndex
 from agentx.storage.log.history import LIVE, told_already
+from agentx.synthesis.attribution.copies import Heard
 from agentx.synthesis.checks.hot_issue_extractor import HotIssues
 from agentx.synthesis.cognition.cognition_extractor import Cognition
 from agentx.synthesis.demands.demand_extractor import DemandExtractor, Lapse
@@ -136,12 +137,18 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     write_path = _open_write_path(root, settings, artifacts, bus, outer=outer, abroad=abroad)
     # Lapsed items are set aside before a message is read, because the message may bring them back. Notes are
     # taken last, from what the other extractors made of the same fact.
-    notes = (NoteTaker(capture_assistant=config.scribe.capture_assistant),) * config.scribe.auto_capture
+
+    def heard_so_far() -> Heard:
+        return engine.heard.at(write_path.log.state)
+
+    notes = (
+        NoteTaker(heard_so_far, capture_assistant=config.scribe.capture_assistant),
+    ) * config.scribe.auto_capture
     distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
     sessions = (Sessions(lambda after: write_path.log.history.read(after, told_already)),) * distils
     extractors: tuple[Extractor, ...] = (
         Lapse(config.memory.lapse_days),
-        DemandExtractor(),
+        DemandExtractor(heard_so_far),
         HotIssues(),
         *notes,
         *sessions,

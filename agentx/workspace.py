@@ -287,7 +287,9 @@ class Workspace:
 
     # --- acting -----------------------------------------------------------------------------------
 
-    def say(self, text: str, *, actor: str = "", schedule: str = "", key: str = "") -> Event:
+    def say(
+        self, text: str, *, actor: str = "", schedule: str = "", key: str = "", task: bool = False
+    ) -> Event:
         """Send a message to the agents; on return it is recorded and its demands are concluded.
 
         Args:
@@ -295,6 +297,8 @@ class Workspace:
             actor: Who says it; by default the user of the settings.
             schedule: Id of the directed schedule whose task it is; it concerns no other schedule.
             key: Makes it idempotent: a second message with the same key is not recorded.
+            task: Whether it is the task of a run. Its repetition is the same work again, not a demand that is
+                repeated.
 
         Raises:
             UsageError: The text is empty.
@@ -303,7 +307,7 @@ class Workspace:
             raise UsageError("The message is empty.")
         (event,) = self.record(
             Draft(
-                data=UserMessageSent(body=self.body(text), schedule=schedule),
+                data=UserMessageSent(body=self.body(text), schedule=schedule, task=task),
                 actor=actor or self.settings.actor,
                 key=key,
             )

@@ -200,7 +200,7 @@ class _AgentRun:
         before = self.ws.state.seq
         if message:
             said = f"{self.due.key}:said" if self.due.submission else ""
-            recorded = self.ws.say(message, key=said)
+            recorded = self.ws.say(message, key=said, task=True)
             opened = opened or recorded.seq
         if not opened:
             raise NothingToDo('No unfinished run was found to resume; give a task: agentx run "…".')

@@ -33,6 +33,7 @@ class Kept(Generic[_Folded]):
         build: Builds it from the log, up to the last event of a state.
         apply: Folds an event in.
         kind: Its type, for decoding.
+        save_share: Also wait for this share of the history before it is saved again.
     """
 
     def __init__(
@@ -43,10 +44,12 @@ class Kept(Generic[_Folded]):
         build: Callable[[State], _Folded],
         apply: Callable[[_Folded, Event], None],
         kind: type[_Folded],
+        *,
+        save_share: float = 0,
     ) -> None:
         self._history = history
         self._kept = Snapshots(folder, history, f"{version}-{history.fingerprint}")
-        self._build, self._apply = build, apply
+        self._build, self._apply, self._save_share = build, apply, save_share
         self._decode = msgspec.json.Decoder(kind).decode
         self._lock = threading.Lock()
         self._folded: _Folded | None = None
@@ -63,7 +66,7 @@ class Kept(Generic[_Folded]):
             if folded is None:
                 folded, self._saved_seq = self._build(state), 0
             self._folded, self._position = folded, self._locate(state)
-            if state.seq - self._saved_seq >= SAVE_EVENTS:
+            if state.seq - self._saved_seq >= max(SAVE_EVENTS, self._save_share * state.seq):
                 self._kept.save(state.seq, state.hash, msgspec.json.encode(folded))
                 self._saved_seq = state.seq
             return read(folded)

@@ -20,6 +20,7 @@ from agentx.engine.daily_recap import Recaps
 from agentx.engine.done_acts import DoneActIndex
 from agentx.engine.event_index import EventIndex
 from agentx.engine.followed import Following, Upstreams
+from agentx.engine.heard_words import HeardWords
 from agentx.engine.past_runs import PastRuns
 from agentx.engine.synthesizer import Synthesizer
 from agentx.recording.staging import Content
@@ -88,6 +89,7 @@ class Engine:
         meanings: Vectors of short phrases.
         recaps: What happened in the last day.
         past_runs: The runs of the whole history.
+        heard: Who wrote what first.
         links: What leads from one event to others.
         acts: The acts that were done.
         following: The workspaces whose rules hold here, too.
@@ -121,6 +123,7 @@ class Engine:
         self.meanings = Meanings(indexer, root, write_path.cache / "meanings")
         self.recaps = Recaps(self.log.history, write_path.cache / "recap")
         self.past_runs = PastRuns(self.log.history, write_path.cache / "runs", self.read_body)
+        self.heard = HeardWords(self.log.history, write_path.cache / "heard", self.read_body)
         self.links = EventIndex(self.log.history, write_path.cache / "links")
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")

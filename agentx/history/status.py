@@ -165,6 +165,7 @@ def rebuild(engine: Engine, progress: Progress | None = None) -> Rebuilt:
     engine.recaps.clear()
     engine.past_runs.clear()
     engine.links.clear()
+    engine.heard.clear()
     engine.acts.clear()
     engine.indexer.rebuild(progress)
     return Rebuilt(

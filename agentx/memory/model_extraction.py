@@ -182,7 +182,7 @@ def unread(engine: "Engine", state: State, most: int = RECENT_MESSAGES) -> Batch
         who = Actor.parse(event.actor).role
         if who == "user" and isinstance(event.data, UserMessageSent):
             with suppress(BlobDamaged):  # its text is lost
-                said[event.seq] = engine.read_body(event.data.body)
+                said[event.seq] = engine.heard.own_words(state, engine.read_body(event.data.body))
         elif listens and who == "agent" and isinstance(event.data, AgentMessageSent):
             heard[event.seq] = event.data.body.text[:RECENT_TEXT]
         if len(said) + len(heard) == 1:

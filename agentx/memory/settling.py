@@ -132,7 +132,7 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
     with engine.write_path.exclusive():
         state = engine.log.state
         named = [state.items[one.id] for one in given if one.id in state.items]
-        checked = check_verdicts(given, dict(_said(engine, named)), state, by)
+        checked = check_verdicts(given, dict(_said(engine, named, state)), state, by)
         if checked.changes:
             engine.synthesizer.record(checked.changes, AGENT, actor=by)
         items = tuple(engine.log.state.items[item.id] for item in checked.items)
@@ -196,7 +196,7 @@ def _redacted(given: SettleVerdict) -> SettleVerdict:
     return msgspec.structs.replace(verdict, text=clean(verdict.text), reason=clean(verdict.reason))
 
 
-def _said(engine: "Engine", items: Iterable[MemoryItem]) -> Iterator[tuple[int, str]]:
+def _said(engine: "Engine", items: Iterable[MemoryItem], state: State) -> Iterator[tuple[int, str]]:
     """Yield the user's messages that items rest on, by seq."""
     wanted = {one.seq for item in items for one in (*item.evidence, *item.perhaps_ended_by)}
     for seq in sorted(wanted):
@@ -205,4 +205,4 @@ def _said(engine: "Engine", items: Iterable[MemoryItem]) -> Iterator[tuple[int, 
             continue
         if Actor.parse(event.actor).is_user:
             with suppress(BlobDamaged):  # its text is lost
-                yield seq, engine.read_body(event.data.body)
+                yield seq, engine.heard.own_words(state, engine.read_body(event.data.body))

@@ -153,10 +153,12 @@ class UserMessageSent(Payload, frozen=True):
 
     Attributes:
         schedule: Id of the directed schedule whose task it is; it concerns no other schedule. Empty for all.
+        task: Whether it is no more than the task of a run that starts with it: said again, it is done again.
     """
 
     body: Body
     schedule: str = ""
+    task: bool = False
 
     def _line(self, event: "Event", /) -> str:
         return f"{event.actor} said: {shorten(self.body.text, WORDS)}"

@@ -1,14 +1,14 @@
 """The user's rules while one message is read: each sentence changes an existing rule or adds a new one."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from agentx.storage.text import shorten
 from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.compiling.reading.rule import in_context
-from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, is_brief
+from agentx.synthesis.demands.classify import Demand, Reading, Rejection, as_sentence, doubted, is_brief
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import (
@@ -59,10 +59,22 @@ class Book:
         seq: Sequence number of the message's event.
         text: The message text.
         state: The state before the message.
+        is_task: Whether the message is no more than the task of a run.
+        is_spoken: Whether the user said a quote of an earlier message of their own accord, by its number.
     """
 
-    def __init__(self, seq: int, text: str, state: State) -> None:
+    def __init__(
+        self,
+        seq: int,
+        text: str,
+        state: State,
+        *,
+        is_task: bool = False,
+        is_spoken: Callable[[int, str], bool] = lambda _seq, _quote: True,
+    ) -> None:
         self.changes: list[Change] = []
+        self._is_task, self._is_spoken = is_task, is_spoken
+        self._copied = False
         self._seq = seq
         self._text = text
         self._brief = is_brief(text)
@@ -76,14 +88,21 @@ class Book:
             for e in (*item.evidence, *item.perhaps_ended_by)
         )
 
-    def enter(self, reading: Reading) -> None:
-        """Apply a sentence: change an existing rule or, where it changes none, add the rules it states."""
+    def enter(self, reading: Reading, *, copied: bool = False) -> None:
+        """Apply a sentence: change an existing rule or, where it changes none, add the rules it states.
+
+        What may be somebody else's, because they wrote it before (``copied``), ends no rule and makes none:
+        it is asked about.
+        """
+        self._copied = copied
+        if copied:
+            reading = Reading(reading.reversals, doubted(reading.rules))
         certain = any(isinstance(rule, Demand) and rule.certainty == "active" for rule in reading.rules)
         turns = [turn for turn in reading.reversals if is_decisive(turn) or not certain]
         for turn in turns:
             if self._is_known(turn.evidence):
                 return
-            if self._turn(turn) and not isinstance(turn, Withdrawal):
+            if not copied and self._turn(turn) and not isinstance(turn, Withdrawal):
                 return
         if not certain and self._ask(turns):
             return
@@ -118,7 +137,10 @@ class Book:
         standing = self._standing("constraint", "rejection")
         rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
         for turn in turns:
+            found = self._would_end(turn, rules) if self._copied else ()
             match turn:
+                case _ if found:
+                    pass
                 case Retraction():
                     found = perhaps_ended_by(turn, rules)
                 case Fulfilment() | Occurrence():
@@ -135,6 +157,20 @@ class Book:
                 alone = not isinstance(turn, Retraction) or turn.alone
                 return alone and any(item.status == "active" for item in found)
         return False
+
+    def _would_end(self, turn: Reversal, rules: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
+        """Return the rules that a sentence would end or replace if it were certainly the user's."""
+        match turn:
+            case Retraction():
+                return ended_by(turn, rules)
+            case Fulfilment():
+                return fulfilled_by(turn, rules)
+            case Withdrawal():
+                return self._said_before(turn.evidence)
+            case Revision():
+                old = revised_by(as_sentence(turn.what), turn.unwanted, rules)
+                return (old,) if old else ()
+        return ()
 
     def _end(self, items: Sequence[MemoryItem], span: Span) -> bool:
         for item in items:
@@ -198,6 +234,8 @@ class Book:
         # A demand without a scope covers every scope.
         contrary = tuple(item for item in contrary if demand.scope in (item.scope, Scope()))
         known = (*self._lapsed("constraint"), *standing)
+        if self._is_task and not certain:  # what a person dropped does not come back with each run
+            known = tuple(item for item in self._items.values() if item.kind == "constraint")
         if not contrary and (same := same_demand(demand.text, demand.modality, known)):
             self._repeat(same, evidence, demand.certainty, ordered=demand.ordered)
             return
@@ -238,6 +276,8 @@ class Book:
 
     def _reject(self, rejection: Rejection, evidence: Evidence) -> None:
         known = (*self._lapsed("rejection"), *self._standing("rejection"))
+        if self._is_task and rejection.certainty == "candidate":
+            known = tuple(item for item in self._items.values() if item.kind == "rejection")
         # Words that name nothing never count as the same idea, however often they are repeated.
         if rejection.idea and (same := same_demand(rejection.idea, "rejection", known)):
             self._repeat(same, evidence, rejection.certainty)
@@ -266,14 +306,23 @@ class Book:
         """Record a repetition as more evidence.
 
         A candidate becomes a rule if it is certain now, or if it is an order that another message repeats. A
-        rule that lapsed becomes a candidate again. A brief that is sent again counts as one statement.
+        rule that lapsed becomes a candidate again. A brief that is sent again counts as one statement. So do
+        the task of a run that is started again, and words that somebody else wrote first.
         """
+        if self._is_task and certainty == "candidate":
+            return
         before = item.evidence[-1].seq if item.evidence else self._seq
-        again = ordered and item.status == "candidate" and before != self._seq and not self._brief
+        again = (
+            ordered
+            and item.status == "candidate"
+            and before != self._seq
+            and not (self._brief or self._copied)
+            and any(self._is_spoken(one.seq, one.quote) for one in item.evidence if one.seq != self._seq)
+        )
         settled = item.status == "active" or certainty == "active" or again
         status: Status = "active" if settled else "candidate"
         reason = msgspec.UNSET if item.status in _STANDING else ""
-        asked = msgspec.UNSET if not item.perhaps_ended_by else ()
+        asked = msgspec.UNSET if self._copied or not item.perhaps_ended_by else ()
         places = (*item.evidence, evidence)
         self._patch(Patch(id=item.id, evidence=places, status=status, reason=reason, perhaps_ended_by=asked))
 

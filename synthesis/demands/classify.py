@@ -192,9 +192,9 @@ def _readings(text: str) -> Iterator[Reading]:
         if _meets(span, others):
             # Words that may be somebody else's end or change no rule, and no new rule is certain.
             turns = ()
-            rules = _doubted(rules)
+            rules = doubted(rules)
         if brief:
-            rules = _doubted(rules[:left])
+            rules = doubted(rules[:left])
             left -= len(rules)
         if turns or rules:
             yield Reading(_as_written(turns, spelt), _as_written(rules, spelt))
@@ -209,7 +209,8 @@ def _is_long(plain: str) -> bool:
     return sum(map(len, plain.replace(NAME, "").split())) > BRIEF_CHARACTERS
 
 
-def _doubted(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+def doubted(rules: tuple[Demand | Rejection, ...]) -> tuple[Demand | Rejection, ...]:
+    """Return rules as candidates."""
     return tuple(msgspec.structs.replace(rule, certainty="candidate") for rule in rules)
 
 

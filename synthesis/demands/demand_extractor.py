@@ -6,16 +6,17 @@ clock, so that a replay and a resynthesis give the same result. Nothing lapses w
 workspace.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
 from agentx.storage.clock import stamp
 from agentx.storage.events.types import Event, Payload, UserMessageSent
+from agentx.synthesis.attribution.copies import Copied, Heard
 from agentx.synthesis.compiling.compile import asking, compile_checks
 from agentx.synthesis.demands.book import Book, from_user
-from agentx.synthesis.demands.classify import readings
+from agentx.synthesis.demands.classify import Reading, readings
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
     LAPSED,
@@ -32,12 +33,19 @@ class DemandExtractor:
     """Extracts the lasting demands from a user's message, without a model.
 
     Only ``UserMessageSent`` by ``user`` or ``user:<name>`` is read: the words of a tool, a file, an agent or
-    an import never make a rule. What is certain becomes active, what is likely is a candidate.
+    an import never make a rule. What is certain becomes active, what is likely is a candidate. What others
+    wrote first is a candidate at most, and ends no rule, if the user says it: they may have pasted it.
+
+    Args:
+        heard: Returns who wrote what first, up to the message that is read.
     """
 
     name = "demands"
-    version = 3
+    version = 4
     reads = (UserMessageSent,)
+
+    def __init__(self, heard: Callable[[], Heard] = Heard) -> None:
+        self._heard = heard
 
     def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
         """Read the sentences of a message that will be recorded."""
@@ -49,10 +57,23 @@ class DemandExtractor:
         if not isinstance(event.data, UserMessageSent) or not from_user(event.actor):
             return ()
         text = read(event.data.body)
-        book = Book(event.seq, text, state)
-        for reading in readings(text):
-            book.enter(reading)
-        return _with_checks_of_message(book.changes, text)
+        if not readings(text):
+            return ()
+        heard = self._heard()
+        copied = heard.copied(text)
+        is_task = event.data.task or bool(event.data.schedule)
+        book = Book(event.seq, text, state, is_task=is_task, is_spoken=heard.is_spoken)
+        own = copied.masked(text)
+        for reading in readings(own):
+            book.enter(reading, copied=is_doubtful(reading, copied))
+        return _with_checks_of_message(book.changes, own)
+
+
+def is_doubtful(reading: Reading, copied: Copied) -> bool:
+    """Return whether the sentence of a reading may be somebody else's."""
+    return any(
+        copied.doubts(one.evidence.start, one.evidence.end) for one in (*reading.reversals, *reading.rules)
+    )
 
 
 def _with_checks_of_message(changes: Sequence[Change], text: str) -> tuple[Change, ...]:

@@ -4,7 +4,7 @@ A repetition updates an item, its opposite replaces it, anything else is new.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -12,6 +12,7 @@ import msgspec
 
 from agentx.storage.events.types import Event
 from agentx.storage.text import clip, shorten
+from agentx.synthesis.attribution.copies import Heard
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.language.words import content_words
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
@@ -63,6 +64,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
             replaces it.
         answers: The agent's sentence that the user's words answer.
         worded_by: The agent whose words the text is; empty for the words of the evidence.
+        confirms: Whether it makes a candidate that says the same active: the user says it again.
     """
 
     kind: Kind
@@ -78,6 +80,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     choice: bool = False
     answers: Evidence | None = None
     worded_by: str = ""
+    confirms: bool = True
 
     @property
     def sort(self) -> str:
@@ -86,9 +89,16 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """The items while one fact is read, and the changes so far."""
+    """The items while one fact is read, and the changes so far.
 
-    def __init__(self, event: Event, state: State) -> None:
+    Args:
+        event: The fact.
+        state: The state after it.
+        heard: Returns who wrote what first, up to the fact.
+    """
+
+    def __init__(self, event: Event, state: State, heard: Callable[[], Heard] = Heard) -> None:
+        self.heard = heard
         self.changes: list[Change] = []
         self.event = event
         self.state = state
@@ -144,7 +154,12 @@ class Ledger:
             former = self._items[same.id]
             again = self.again(former, note.evidence)
             # A candidate that is said again, in another message, is confirmed.
-            confirmed = former.status == "candidate" and former.evidence[-1].seq != note.evidence.seq
+            confirmed = (
+                note.confirms
+                and former.status == "candidate"
+                and former.evidence[-1].seq != note.evidence.seq
+                and any(self.heard().is_spoken(one.seq, one.quote) for one in former.evidence)
+            )
             return self.patch(Patch(id=again.id, status="active")) if confirmed else again
         return self.add(note, replaced)
 

@@ -2,9 +2,11 @@
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
+
+import msgspec
 
 from agentx.storage.events.actor import Actor, is_own_run
 from agentx.storage.events.pipeline_events import APPROVE_STAGE
@@ -20,6 +22,7 @@ from agentx.storage.events.types import (
     UserMessageSent,
 )
 from agentx.storage.text import one_line
+from agentx.synthesis.attribution.copies import Heard
 from agentx.synthesis.demands.book import from_user
 from agentx.synthesis.memory.conclusions import Change
 from agentx.synthesis.memory.items import Evidence, Kind, NoteDetail, NoteSort, Trust, sort_of
@@ -47,7 +50,7 @@ from agentx.synthesis.scribe.tasks import (
 )
 from agentx.synthesis.state.answered import answered
 from agentx.synthesis.state.extractor import ReadBody
-from agentx.synthesis.state.state import PendingCall, State
+from agentx.synthesis.state.state import Message, PendingCall, State
 
 _MAX_FOUND = 2
 _STATE_CHARACTERS = 200
@@ -66,11 +69,12 @@ class NoteTaker:
     """Draws decisions, tasks, refusals, states, discoveries and lessons from what is said and done.
 
     Args:
+        heard: Returns who wrote what first, up to the message that is read.
         capture_assistant: Whether to read the messages of agents, too.
     """
 
     name = "scribe"
-    version = 4
+    version = 5
     reads = (
         UserMessageSent,
         AgentMessageSent,
@@ -80,8 +84,8 @@ class NoteTaker:
         RunEnded,
     )
 
-    def __init__(self, *, capture_assistant: bool = True) -> None:
-        self._capture_assistant = capture_assistant
+    def __init__(self, heard: Callable[[], Heard] = Heard, *, capture_assistant: bool = True) -> None:
+        self._heard, self._capture_assistant = heard, capture_assistant
 
     def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
         """Read the statements of a message that will be recorded."""
@@ -90,10 +94,10 @@ class NoteTaker:
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the notes of a fact; empty for most facts."""
-        ledger = Ledger(event, state)
+        ledger = Ledger(event, state, self._heard)
         match event.data:
             case UserMessageSent(body=body) if from_user(event.actor):
-                _said(ledger, state, read(body))
+                _said(ledger, state, read(body), is_task=event.data.task or bool(event.data.schedule))
             case AgentMessageSent(final=True, recalled=False, body=body):
                 _answered(ledger, state, read(body) if self._capture_assistant else "")
             case ApprovalDecided() as decided:
@@ -111,12 +115,18 @@ class NoteTaker:
         return tuple(ledger.changes)
 
 
-def _said(ledger: Ledger, state: State, text: str) -> None:
+def _said(ledger: Ledger, state: State, text: str, *, is_task: bool) -> None:
     """Note what a message says besides its demands, which are recorded already."""
+    copied = ledger.heard().copied(text)
+    text = copied.masked(text)
     demands = demanded(state, ledger.event.seq)
     certain = demanded(state, ledger.event.seq, sure=True)
     answers = answered(state, text, ledger.event.seq)
     for one in statements(text, answers.quote if answers else ""):
+        # A sentence that the agent wrote before may be pasted; to choose what it offered is an answer.
+        doubtful = not one.answers and copied.doubts(one.span.start, one.span.end)
+        if doubtful:
+            one = one._replace(sure=False, plain=True, over="")  # noqa: PLW2901
         evidence = ledger.evidence(text, one.span.start, one.span.end)
         taken = covered(one.span, certain if one.sure and not one.plain else demands)
         if one.sort == "context":
@@ -130,6 +140,7 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
                 trust="user",
                 status="active" if one.sure else "candidate",
                 detail=NoteDetail(sort=sort),
+                confirms=not (doubtful or is_task),
                 choice=one.sort == "decision" and not one.answers and not one.plain,
                 answers=answers if one.answers or one.replies else None,
                 worded_by=_speaker(state, answers.seq) if answers and one.proposed else "",
@@ -140,9 +151,14 @@ def _said(ledger: Ledger, state: State, text: str) -> None:
     # conversation, so it is not noted.
     before, run = state.messages[-2:-1], state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
-        ask(ledger, before[0], "active")
-    if not answers:
+        ask(ledger, _own(ledger, before[0]), "active")
+    if not answers and not copied.doubtful:
         close_by_user(ledger, text)
+
+
+def _own(ledger: Ledger, message: Message) -> Message:
+    """Return a message of the user without what was copied into it."""
+    return msgspec.structs.replace(message, text=ledger.heard().copied(message.text).masked(message.text))
 
 
 def _speaker(state: State, seq: int) -> str:
@@ -154,6 +170,18 @@ def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
     """Note the situation of the user or the work; what was noted on the same topic before is superseded."""
     detail = NoteDetail(one.topic, "context")
     before = [item for item in ledger.standing("situation") if item.detail == detail]
+    if not one.sure:
+        ledger.enter(
+            Note(
+                kind="situation",
+                text=one.text,
+                evidence=evidence,
+                trust="user",
+                status="candidate",
+                detail=detail,
+            )
+        )
+        return
     if any(item.text == one.text for item in before):
         ledger.again(before[0], evidence)
         return
@@ -256,7 +284,7 @@ def _answered(ledger: Ledger, state: State, text: str) -> None:
         close_asked(ledger)
         messages = (one for one in reversed(state.messages) if one.seq < ledger.event.seq)
         if asked := next((one for one in messages if from_user(one.actor)), None):
-            ask(ledger, asked, "closed")
+            ask(ledger, _own(ledger, asked), "closed")
     span = first_sentence(text)
     if span is None:
         return

@@ -297,8 +297,8 @@ class State(msgspec.Struct, kw_only=True):
     def unfinished_run(self, waiting: Collection[str]) -> RunRecord | None:
         """Return the run that would be resumed; ``None`` if nothing is unfinished.
 
-        It is the last run, unless that is done or waits for a person: then another whose calls were decided goes
-        on. So a run that waits holds up no other, and is found again when others came after it.
+        It is the last run, unless that is done or waits for a person: then another whose calls were decided
+        goes on. So a run that waits holds up no other, and is found again when others came after it.
 
         Args:
             waiting: The runs with a call that a person has not decided on.

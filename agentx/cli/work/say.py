@@ -1,6 +1,6 @@
 """``agentx say``: talk to the agents without starting a run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -10,10 +10,12 @@ from agentx.cli.opened import as_json, opened
 from agentx.cli.terminal import Terminal
 from agentx.history.status import followed
 from agentx.storage.events.types import Event
-from agentx.storage.text import encodable, one_line
+from agentx.storage.text import encodable, one_line, shorten
+from agentx.synthesis.attribution.copies import Copied
 from agentx.synthesis.memory.items import MemoryItem, checks_of, ending, sort_of, status_in_words
 from agentx.workspace import Workspace
 
+_QUOTED_WORDS = 8
 _ENDED = ("closed", "retired")
 
 
@@ -33,15 +35,29 @@ def say(
     Demands, decisions and facts that are explicit are active at once. Doubtful ones are candidates.
     """
     with opened(terminal) as ws:
-        event = ws.say(read_text(terminal, text), key=terminal.key)
+        message = read_text(terminal, text)
+        event = ws.say(message, key=terminal.key)
         news = noted(ws, event)
+        copied = ws.engine.heard.at(ws.state).copied(message)
         beside = contrary(ws, news)
     made = _made_of(event, news)
     recorded = Text.assemble((f"{event.seq}  ", "dim"), made)
     told = {name: value for name, value in as_json(event).items() if value != terminal.key}
     terminal.result({"event": told, "made": made, "memory": news}, recorded, *map(shown, news))
-    for sentence in beside:
+    for sentence in (*beside, *copies(message, copied, news)):
         terminal.note(sentence)
+
+
+def copies(message: str, copied: Copied, news: Iterable[MemoryItem]) -> Iterator[str]:
+    """Yield what became of words that an agent or a tool wrote before."""
+    for one in copied.quotations:
+        begins = shorten(one_line(message[one.start : one.end]), _QUOTED_WORDS)
+        yield (
+            f"“{begins}” stands in what an agent or a tool wrote before, so it is read as a quotation. "
+            'If it is what you want, add it: `agentx memory add "…"`.'
+        )
+    if copied.doubtful and any(item.status == "candidate" for item in news):
+        yield "What an agent or a tool wrote before you is a candidate until you review it."
 
 
 def contrary(ws: Workspace, news: Iterable[MemoryItem]) -> list[str]:

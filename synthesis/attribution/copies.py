@@ -1,0 +1,299 @@
+"""Tells which sentences of a message others wrote first, so that words pasted back are not the user's.
+
+Words are compared without case, punctuation, emphasis and white space. Two or more sentences that follow
+each other there as here were copied, and so was one sentence with the marks of a list, a heading or an
+emphasis: that is a quotation. A single sentence may be chance, so it is only doubtful. What the user said
+first stays the user's, however often others repeat it.
+
+Nothing is kept of a text but hashes: of its sentences, of neighbouring sentences, and of each :data:`RUN`
+words in a row, by which a part of a longer sentence is found.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from agentx.synthesis.attribution.material import MAX_CHARACTERS
+from agentx.synthesis.language.patterns import on_use
+from agentx.synthesis.language.sentences import Span
+
+RUN = 6
+"""Words in a row that two texts do not share by chance."""
+
+MOSTLY = 0.75
+"""Share of a sentence that must be copied: the user's own words before or behind it may be the rest."""
+
+_NEAR = 3
+"""Words on either side of the place where two sentences meet."""
+
+_WRAPS = 60
+"""A line with fewer characters is not broken by its width."""
+
+_PROSE = 0.6
+"""Share of letters and spaces in a line of a tool's output that somebody may paste as a sentence."""
+
+_WORD = on_use(
+    # Scripts without spaces: each letter is a word. Otherwise a word keeps its emphasis and its apostrophes.
+    r"(?P<skipped>\]\([^)\s]*\)|\\[nrt]|</?[a-zA-Z][^<>\n]{0,200}>)"
+    r"|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+    r"|(?:[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
+    r"|[*_`~'’\u00ad\u0300-\u036f\u200b-\u200f\u2060\ufeff])+"
+)
+_LINE_LEAD = on_use(
+    r"^[ \t]*(?:(?:[>│|]|(?:[-*•+◦▪‣⁃–]|#{1,6}|\[[ xX]\]|\(?\d{1,3}[.)])(?=[ \t])"
+    r"|\d{1,6}(?:→|\t|[:|](?=[ \t])))[ \t]*)+",
+    re.MULTILINE,
+)
+"""What a list, a quote, a heading or a listing of lines puts before a line."""
+
+_SENTENCE_END = on_use(r"[.!?…][\"'”’»)\]*_`~]*\s|[。！？]")
+_PART_END = on_use(r"[:;—–]|\s-\s")
+_MARKS = on_use(r"\*\*|__|(?<![\w*_])[*_](?=[\w`])|^(?:[-*•+◦▪‣⁃–]|#{1,6}|\[[ xX]\]|\(?\d{1,3}[.)]) ")
+
+
+class Copied(NamedTuple):
+    """What others wrote first in a message.
+
+    Attributes:
+        quotations: Stretches that were certainly copied.
+        doubtful: Sentences that may have been copied.
+    """
+
+    quotations: tuple[Span, ...] = ()
+    doubtful: tuple[Span, ...] = ()
+
+    def masked(self, text: str) -> str:
+        """Return a message with line breaks in the place of its quotations; the length stays the same."""
+        for one in self.quotations:
+            text = text[: one.start] + "\n" * (one.end - one.start) + text[one.end :]
+        return text
+
+    def doubts(self, start: int, end: int) -> bool:
+        """Return whether a part of the message may have been copied."""
+        return any(one.start < end and start < one.end for one in self.doubtful)
+
+
+class _Word(NamedTuple):
+    """A word: as it is compared, where it is, and what stands before it.
+
+    Attributes:
+        after: A space within a sentence, ``n`` for the end of a line, ``.`` for the end of a sentence.
+        part: Whether a colon, a semicolon or a dash stands before it.
+    """
+
+    said: str
+    start: int
+    end: int
+    after: str
+    part: bool
+
+
+_Unit = tuple[int, int]
+"""A sentence or a part of one: its first word, and the word behind its last."""
+
+
+class Heard(msgspec.Struct):
+    """Who wrote a sentence first, for each sentence of a history.
+
+    Attributes:
+        others: Hashes of what agents, tools and others wrote first.
+        own: Hashes of what the user wrote first.
+        read: Hashes of the texts of others that were read, so that what a tool repeats is read once.
+        tasks: Sequence numbers of the messages that are no more than the task of a run.
+    """
+
+    others: set[int] = msgspec.field(default_factory=set)
+    own: set[int] = msgspec.field(default_factory=set)
+    read: set[int] = msgspec.field(default_factory=set)
+    tasks: set[int] = msgspec.field(default_factory=set)
+
+    def hear(self, text: str) -> None:
+        """Read a message of the user: what in it nobody wrote before is from now on the user's.
+
+        Args:
+            text: The message; its first :data:`MAX_CHARACTERS` are read.
+        """
+        text = text[:MAX_CHARACTERS]
+        words = _words(text)
+        self.own.update(run for run in _runs(words) if run not in self.others)
+        copied = [place for unit in self._copied(words) for place in range(*unit)]
+        for unit in _sentences(words):
+            if copied and not set(copied).isdisjoint(range(*unit)):
+                continue
+            self.own.update({_sentence(words, unit), *_marked(text, words, unit)} - self.others)
+
+    def hear_others(self, text: str, *, output: bool = False) -> None:
+        """Read what somebody else wrote: what in it nobody wrote before is from now on theirs.
+
+        Args:
+            text: The text; its first :data:`MAX_CHARACTERS` are read.
+            output: Whether a tool printed it; then only lines that read like sentences count.
+        """
+        text = text[:MAX_CHARACTERS]
+        whole = _hash(text)
+        if whole in self.read:
+            return
+        self.read.add(whole)
+        for part in _prose(text) if output else (text,):
+            words = _words(part)
+            runs = list(_runs(words))
+            self.others.update(run for run in runs if run not in self.own)
+            for unit in _sentences(words):
+                inner = runs[unit[0] : unit[1] - RUN + 1]
+                if not inner or not self.own.issuperset(inner):
+                    self.others.update({_sentence(words, unit), *_marked(part, words, unit)} - self.own)
+            for before, unit in pairwise(_units(words, ".")):
+                self.others.update(_meeting(words, before, unit))
+
+    def copied(self, text: str) -> Copied:
+        """Return what others wrote first in a message of the user."""
+        text = text[:MAX_CHARACTERS]
+        words = _words(text) if self.others else []
+        quotations: list[Span] = []
+        doubtful: list[Span] = []
+        units, last = self._copied(words), -1
+        for number, unit in enumerate(units):
+            if number <= last:
+                continue
+            follows, last = False, number
+            while last + 1 < len(units) and (link := self._link(words, units[last], units[last + 1])):
+                follows, last = follows or link == ".", last + 1
+            units_there = units[number : last + 1]
+            formatted = any(not self.others.isdisjoint(_marked(text, words, one)) for one in units_there)
+            span = Span(words[unit[0]].start, words[units[last][1] - 1].end)
+            (quotations if follows or formatted else doubtful).append(span)
+        return Copied(tuple(quotations), tuple(doubtful))
+
+    def is_spoken(self, seq: int, quote: str) -> bool:
+        """Return whether the user said something of their own accord, in words that nobody wrote before."""
+        return seq not in self.tasks and not any(self.copied(quote))
+
+    def _copied(self, words: Sequence[_Word]) -> list[_Unit]:
+        """Return the sentences, or lines of one, that others wrote first."""
+        theirs, mine = [False] * len(words), [False] * len(words)
+        for unit in _sentences(words):
+            said = _sentence(words, unit)
+            for known, hit in ((self.others, theirs), (self.own, mine)):
+                if said in known:
+                    hit[slice(*unit)] = [True] * (unit[1] - unit[0])
+        for first, run in enumerate(_runs(words)):
+            if run in self.others:
+                theirs[first : first + RUN] = [True] * RUN
+        return [
+            (first, last)
+            for first, last in _units(words, "n.")
+            if sum(theirs[first:last]) >= MOSTLY * (last - first) and not all(mine[first:last])
+        ]
+
+    def _link(self, words: Sequence[_Word], before: _Unit, unit: _Unit) -> str:
+        """Return how two neighbours were neighbours there: as sentences, as lines of one, or not at all."""
+        first = unit[0]
+        if before[1] != first:
+            return ""
+        if not self.others.isdisjoint(_meeting(words, before, unit)):
+            return "."
+        across = range(max(0, first - RUN + 1), min(first, len(words) - RUN + 1))
+        near = any(_hash(_joined(words, (one, one + RUN))) in self.others for one in across)
+        return "n" if near else ""
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield the stretches of lines that read like sentences."""
+    kept: list[str] = []
+    for line in (*text.replace("\\n", "\n").splitlines(), ""):
+        letters = sum(one.isalpha() or one == " " for one in line)
+        if " " in line.strip() and letters >= _PROSE * len(line):
+            kept.append(line)
+        elif kept:
+            yield "\n".join(kept)
+            kept = []
+
+
+def _words(text: str) -> list[_Word]:
+    """Return the words of a text, as they are compared."""
+    # What stands before a line is no word of it: a list that is copied may come without its numbers.
+    leads = [(match.start(), match.end()) for match in _LINE_LEAD.finditer(text)]
+    found: list[_Word] = []
+    behind = lead = 0
+    for match in _WORD.finditer(text):
+        while lead < len(leads) and leads[lead][1] <= match.start():
+            lead += 1
+        if match["skipped"] or (lead < len(leads) and leads[lead][0] <= match.start()):
+            continue
+        said = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", match.group()).casefold()))
+        if said:
+            part = bool(_PART_END.search(text, behind, match.start()))
+            found.append(_Word(said, *match.span(), _break(text, behind, match.start()), part))
+            behind = match.end()
+    return found
+
+
+def _break(text: str, start: int, end: int) -> str:
+    """Return what ends between two words: nothing, a line, or a sentence."""
+    if _SENTENCE_END.search(text, start, end):
+        return "."
+    lines = text.count("\n", start, end)
+    if not lines:
+        return " "
+    wide = start - (text.rfind("\n", 0, start) + 1) >= _WRAPS
+    listed = _LINE_LEAD.match(text, text.rfind("\n", start, end) + 1)
+    return "n" if lines == 1 and not listed and (wide or not text[end].isupper()) else "."
+
+
+def _units(words: Sequence[_Word], ends: str, *, parts: bool = False) -> Iterator[_Unit]:
+    """Yield the sentences, divided at some sorts of breaks; ``parts``: also at colons and dashes."""
+    first = 0
+    for number in range(1, len(words) + 1):
+        if number == len(words) or words[number].after in ends or (parts and words[number].part):
+            yield first, number
+            first = number
+
+
+def _sentences(words: Sequence[_Word]) -> list[_Unit]:
+    """Return whatever may be a sentence, whether its lines are wrapped or not; none of a single word."""
+    every = {*_units(words, "n."), *_units(words, "."), *_units(words, "n.", parts=True)}
+    return sorted(one for one in every if one[1] - one[0] > 1)
+
+
+def _runs(words: Sequence[_Word]) -> Iterator[int]:
+    return (_hash(_joined(words, (one, one + RUN))) for one in range(len(words) - RUN + 1))
+
+
+def _sentence(words: Sequence[_Word], unit: _Unit) -> int:
+    return _hash(f"{_joined(words, unit)}.")
+
+
+def _meeting(words: Sequence[_Word], before: _Unit, unit: _Unit) -> Iterator[int]:
+    """Yield the hashes of the place where one sentence ends and the next begins.
+
+    By the nearest words of the two sentences and, since lines may be wrapped otherwise, by the nearest words.
+    """
+    at = unit[0]
+    near = (max(before[0], at - _NEAR), min(unit[1], at + _NEAR))
+    for first, last in {near, (at - _NEAR, at + _NEAR)}:
+        if first >= 0 and last <= len(words):
+            yield _hash(f"{_joined(words, (first, at))}. {_joined(words, (at, last))}")
+
+
+def _marked(text: str, words: Sequence[_Word], unit: _Unit) -> Iterator[int]:
+    """Yield the hashes of a sentence with its marks of a list, a heading or an emphasis, if it has any."""
+    start, end = words[unit[0]].start, words[unit[1] - 1].end
+    lead = _LINE_LEAD.match(text, text.rfind("\n", 0, start) + 1)
+    for first in {start, lead.start() if lead and lead.end() >= start else start}:
+        raw = " ".join(text[first:end].split())
+        if _MARKS.search(raw):
+            yield _hash(f"marked {raw}")
+
+
+def _joined(words: Sequence[_Word], unit: _Unit) -> str:
+    return " ".join(word.said for word in words[slice(*unit)])
+
+
+def _hash(text: str) -> int:
+    # 52 bits, so that every reader of JSON keeps the number
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 12
