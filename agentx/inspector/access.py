@@ -37,6 +37,9 @@ HEADERS: Mapping[str, str] = {
 }
 """Headers of every response over HTTP, whatever its status; the listener adds them."""
 
+KEY_SHOWN = "key_shown"
+"""What the listener puts into the state of a request: call it once the request has shown a valid key."""
+
 _DECISIVE = ("host", "origin", "authorization", "sec-fetch-site", "content-type")
 """Headers that decide whether a request is served: each is given once at most."""
 

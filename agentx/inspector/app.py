@@ -17,7 +17,7 @@ from agentx import __version__
 from agentx.core.layout import NotAWorkspace
 from agentx.engine.moment_parser import NoSuchMoment
 from agentx.inspector import acts, contexts, events, files, fleet, memory, overview, work
-from agentx.inspector.access import Grant, Grants, InspectorError, require_own_page
+from agentx.inspector.access import KEY_SHOWN, Grant, Grants, InspectorError, require_own_page
 from agentx.inspector.asking import Asked
 from agentx.inspector.streaming import EventStream
 from agentx.memory.editing import NoSuchItem
@@ -185,6 +185,9 @@ class Inspector:
         client = request.client
         if client is None or await self._desk.run(partial(self._desk.inside_run, (client.host, client.port))):
             raise InspectorError(403, "The inspector is the user's: it is refused inside an agent's run.")
+        shown = request.scope.get("state", {}).get(KEY_SHOWN)
+        if shown is not None:
+            shown()
         return grant
 
     async def stream(self, request: "Request") -> "Response":

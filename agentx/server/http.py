@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from agentx.client import place
-from agentx.inspector.access import HEADERS
+from agentx.inspector.access import HEADERS, KEY_SHOWN
 from agentx.server.connection import BEHIND_BYTES, MOST_BYTES, Connection, Service
 from agentx.server.peers import Peer
 from agentx.storage.errors import AgentXError
@@ -26,7 +26,14 @@ SLOW_S = 10.0
 """A client that has not sent its whole request after this time is disconnected."""
 
 MOST_OVER_HTTP = 64
-"""Maximum number of connections over HTTP."""
+"""Maximum number of connections over HTTP that have shown a key."""
+
+_MOST_UNKNOWN, _AT_ONCE, _YOUNG_S = 32, 1_000, 1.0
+"""Connections that have shown no key: beyond the first number, the oldest end that are not quite young, which
+leaves time to show one; beyond the second, however young they are: each takes a descriptor."""
+
+_ANSWERED_S = 30.0
+"""A connection that has shown no key ends after this time, also amid an answer."""
 
 _REASONS = {
     400: "Bad Request",
@@ -250,10 +257,11 @@ class HttpListener:
         protocol = _guarded()
 
         def connection() -> asyncio.Protocol:
-            made: asyncio.Protocol = protocol(
-                config=config, server_state=state, app_state={}, _loop=self._loop
-            )
-            return made
+            about: dict[str, Any] = {}
+            made = protocol(config=config, server_state=state, app_state=about, _loop=self._loop)
+            about[KEY_SHOWN] = made.show_key
+            found: asyncio.Protocol = made
+            return found
 
         self._server = server = await self._loop.create_server(connection, "127.0.0.1", port)
         self.port = server.sockets[0].getsockname()[1]
@@ -282,6 +290,7 @@ class HttpListener:
             return
         try:
             headers = require_user(scope, self._access)
+            scope["state"][KEY_SHOWN]()
             match scope["path"]:
                 case "/rpc":
                     await self._rpc(rpc_length(scope, headers), receive, send)
@@ -343,9 +352,42 @@ async def _gone(receive: Receive, stream: _AnswerStream) -> None:
     stream.abort()
 
 
-def _guarded() -> type[Any]:
-    """Return the protocol of a connection: uvicorn's, for few connections, none of which may be silent."""
+class _Counted:
+    """The connections, those that have shown a key apart from the others."""
+
+    def __init__(self) -> None:
+        self.known: set[Any] = set()
+        self._unknown: dict[Any, float] = {}
+
+    def add(self, new: Any, now: float) -> None:
+        """Count a new one; the oldest of those that have shown no key make room."""
+        self._unknown[new] = now
+        for one, since in list(self._unknown.items())[: max(len(self._unknown) - _MOST_UNKNOWN, 0)]:
+            if now - since < _YOUNG_S and len(self._unknown) <= _AT_ONCE:
+                break
+            del self._unknown[one]
+            one.transport.abort()
+
+    def know(self, one: Any) -> None:
+        """Count one among those that have shown a key; it ends if they are too many."""
+        self._unknown.pop(one, None)
+        self.known.add(one)
+        if len(self.known) > MOST_OVER_HTTP:
+            one.transport.abort()
+
+    def remove(self, one: Any) -> None:
+        self._unknown.pop(one, None)
+        self.known.discard(one)
+
+
+def _guarded() -> type[Any]:  # noqa: C901 - the methods of one class
+    """Return the protocol of a connection: uvicorn's, for few connections, none of which may be silent.
+
+    Those that have shown a key are counted apart from the others, which keep nobody out who has one.
+    """
     from uvicorn.protocols.http.h11_impl import H11Protocol  # noqa: PLC0415 - loaded only where HTTP is on
+
+    counted = _Counted()
 
     class Guarded(H11Protocol):
         slow: asyncio.TimerHandle | None = None
@@ -353,9 +395,18 @@ def _guarded() -> type[Any]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            if len(self.connections) > MOST_OVER_HTTP:
-                transport.abort()
-            self.loop.call_later(SLOW_S, self.end_if_silent)
+            counted.add(self, self.loop.time())
+            self.loop.call_later(SLOW_S, self.end_if_unknown)
+            self.loop.call_later(_ANSWERED_S, self.end_if_unknown, True)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            counted.remove(self)
+
+        def show_key(self) -> None:
+            """Count it among those that have shown a key."""
+            if not self.transport.is_closing():
+                counted.know(self)
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -374,8 +425,9 @@ def _guarded() -> type[Any]:
             self.transport.write(text.encode("ascii"))
             self.transport.close()
 
-        def end_if_silent(self) -> None:
-            if getattr(self, "cycle", None) is None:  # it has sent no request
+        def end_if_unknown(self, answering: bool = False) -> None:  # noqa: FBT001, FBT002 - called later
+            cycle = getattr(self, "cycle", None)
+            if self not in counted.known and (answering or cycle is None or cycle.response_complete):
                 self.transport.abort()
 
     return Guarded

@@ -31,6 +31,7 @@ from agentx.server.inspecting import InspectorDesk
 from agentx.server.methods import FOLLOWERS
 from agentx.server.peers import Peer
 from agentx.server.pool import Pool
+from agentx.server.watchdog import watched
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
 from agentx.storage.process_memory import rss_bytes
@@ -354,7 +355,7 @@ def serve(settings: Settings, *, detached: bool = False) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, _MOST_FILES)), hard))
     collect_garbage()
     with alone(where, _WAIT_S if detached else 0.0):
-        asyncio.run(Server(settings).run(where))
+        asyncio.run(watched(Server(settings).run(where)))
 
 
 def serve_inspector(

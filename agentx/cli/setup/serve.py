@@ -7,13 +7,18 @@ import typer
 from rich.text import Text
 
 from agentx.cli.terminal import Terminal, counted, facts
+from agentx.client import holder
 from agentx.client.client import Client, ServerUnavailable
+from agentx.client.place import runtime_dir
 from agentx.server.server import serve as serve_until_stopped
 from agentx.storage.errors import UsageError
 from agentx.storage.text import clip, one_line, plain
 
 _TITLE = 40
 """Maximum number of columns of a title."""
+
+_ANSWERS_S, _GRACE_S = 5.0, 5.0
+"""How long the server may take to answer, and one that does not answer to end."""
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
@@ -40,12 +45,10 @@ def serve(
 def _ask(terminal: Terminal, *, stop: bool) -> None:
     environ = {name: value for name, value in terminal.settings.environ.items() if name != "AGENTX_NO_SERVER"}
     try:
-        with Client.connect(environ, start=False) as client:
+        with Client.connect(environ, start=False, timeout_s=_ANSWERS_S) as client:
             found: dict[str, Any] = client.call("server.stop" if stop else "server.status")
     except ServerUnavailable:
-        terminal.result(
-            {"running": False}, "No server runs. The next command that profits from one starts it."
-        )
+        _unanswered(terminal, runtime_dir(environ), stop=stop)
         return
     if stop:
         terminal.result({"stopped": True}, "The server finishes its requests and exits.")
@@ -53,6 +56,23 @@ def _ask(terminal: Terminal, *, stop: bool) -> None:
     kept = found["workspaces"]
     parts = [part for one in reversed(kept) for part in (Text(), *_workspace(one))]
     terminal.result({"running": True, **found}, facts(_about(found)), *parts)
+
+
+def _unanswered(terminal: Terminal, where: str, *, stop: bool) -> None:
+    """Say whether a server runs that does not answer, and end it if asked to."""
+    pid = holder.holder(where)
+    if not pid:
+        terminal.result(
+            {"running": False}, "No server runs. The next command that profits from one starts it."
+        )
+    elif not stop:
+        told = f"The server, process {pid}, runs and does not answer. `agentx serve --stop` ends it."
+        terminal.result({"running": True, "answers": False, "pid": pid}, told)
+    else:
+        if not holder.end(where, pid, _GRACE_S):
+            raise UsageError(f"The server, process {pid}, could not be ended: the system does not end it.")
+        told = f"The server, process {pid}, did not answer, and was ended. What was recorded is kept."
+        terminal.result({"stopped": True, "answered": False, "pid": pid}, told)
 
 
 def _about(found: Mapping[str, Any]) -> Iterator[tuple[str, str | Text]]:
