@@ -75,7 +75,7 @@ _ASKING = re.compile(
     r"|(?:^|[ \t/])(?:su|chpasswd|passwd|kinit|cryptsetup|smbpasswd|vncpasswd|ssh-add)\b"
 )
 _ANSWERED = re.compile(
-    rf"(?:password|passphrase)[^\n]{{0,80}}\n?[ \t]{{0,8}}"
+    rf"(?:assword|assphrase)[^\n]{{0,80}}\n?[ \t]{{0,8}}"
     rf"send(?:line)?[ \t(]{{1,4}}(?:--[ \t])?{_Q}(?P<value>[^\s\"'\\]{{3,256}})",
     re.IGNORECASE,
 )

@@ -59,11 +59,12 @@ _NO_SECRET = re.compile(
     r"|eos|bos|pad|unk|mask|sep|cls|special|image|"
     r"audio|start|end|begin|max|min|num|per|class|count|total|input|output|prompt|completion"
     r"|public|lock|fencing|change|request|action|delete|device_?|"
-    r"by|com|tres|sur|over|under|en|foreign|primary|sort|partition|idempotency|cache|x_?css|design)[_-]?$"
+    r"foreign|primary|sort|partition|idempotency|cache|x_?css|design)[_-]?$"
     r"|(?:unexpected|unrecognized|unknown|invalid|illegal|bad)[ ]?$"
     r"|(?:[0-9]:[ ]|[0-9]{7}:)$|public[_-]?key[_-]?$",
     re.IGNORECASE,
 )
+_PASSES = re.compile(r"(?:by|com|tres|sur|over|under|en)[_-]?$", re.IGNORECASE)
 _QUOTE = re.compile(r"[rbuf$]{0,2}(\\{0,3}[\"'`])", re.IGNORECASE)
 _BARE = re.compile(rf"[^\s\"'`,;&<>(){{}}\[\]|\\]{{4,{_LONGEST_BARE}}}+(?![\w=:.])")
 _LINE_VALUE = re.compile(rf"[^\s\"'`]{{4,{LONGEST}}}+(?=[ \t]*(?:[#;].*)?(?:$|[\r\n]|\\+[nr]))", re.MULTILINE)
@@ -156,7 +157,14 @@ def _says_secret(before: str, word: str) -> bool:
         and not stem.endswith(("db", "my", "smtp", "user", "root"))
     ):
         return False
+    if word == "pass" and _PASSES.search(before):
+        return False
     return not _NO_SECRET.search(before[-_LONGEST_PREFIX:])
+
+
+def names_secret(text: str, at: int, word: str, ending: str) -> bool:
+    """Return whether a keyword at an offset of a text, with its ending, is the name of a secret."""
+    return _says_secret(text[max(0, at - _NAME_CHARACTERS) : at], word + ending)
 
 
 def _value(text: str, name: _Named) -> Span | None:
@@ -238,14 +246,19 @@ _FIELDS = re.compile(
     r"\\{0,3}[\"']?\s{0,20}[:=]\s{0,4}\\{0,3}[\"']?(?P<value>[^\s\"'`,;<>{}\\]{4,512})",
     re.IGNORECASE,
 )
+_VALUE_FIRST = re.compile(
+    r"(?<![A-Za-z])(?:value|content)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"'](?P<value>[^\s\"'\\]{4,512})\\{0,3}[\"']"
+    r"\s{0,20},?\s{0,20}\\{0,3}[\"']?(?:name|key)\\{0,3}[\"']?\s{0,4}[:=]\s{0,4}\\{0,3}[\"'](?P<name>[\w.:/-]{0,60})$"
+)
+_NAME_END = re.compile(r"[\w.:/-]{0,40}")
 _NEXT = re.compile(r"\n\s*-\s|\bname[\"']?\s*[:=]|valueFrom|\bvariable\b", re.IGNORECASE)
 _ELEMENT = re.compile(
     r"<(?P<name>[\w:.-]{3,60})(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[)?(?P<value>[^\s<>\]]{6,512})"
     r"(?:\]\]>)?\s{0,20}</"
 )
 _ENTRY = re.compile(
-    r"(?:key|name)(?:=[\"']|>)(?P<name>[\w.:-]{3,80})[\"']?(?:</(?:key|name)>|>)\s{0,80}"
-    r"(?:<(?:string|value)>)?(?P<value>[^<>\s]{6,512})</",
+    r"(?:key|name)(?:=[\"']|>)(?P<name>[\w.:-]{3,80})[\"']?(?:</[\w:-]{0,30}(?:key|name)>|>)\s{0,80}"
+    r"(?:<[\w:-]{1,40}>)?(?P<value>[^<>\s]{6,512})</",
     re.IGNORECASE,
 )
 
@@ -258,6 +271,11 @@ _FIELD_REACH = 900
 def in_records(text: str, lowered: str, places: Places) -> Iterator[Span]:
     """Yield values named in another field: Terraform variables, Kubernetes environment, XML attributes."""
     labelled = [at for at, _ in places if _is_labelled(lowered, at)]
+    for at in labelled:
+        before = _VALUE_FIRST.search(text, max(0, at - _FIELD_REACH), at)
+        rest = _NAME_END.match(text, at)
+        if before and rest and is_secret_value(before["name"] + rest[0], before["value"]):
+            yield before.span("value")
     for start, end in windows(labelled, 110, _FIELD_REACH, len(text)):
         for match in _FIELDS.finditer(text, start, end):
             if not _NEXT.search(match["between"]) and is_secret_value(match["name"], match["value"]):
@@ -285,7 +303,8 @@ def _is_labelled(lowered: str, at: int) -> bool:
 
 _URL = re.compile(r"://[^\s:/@\"'<>`]{0,128}:([^\s/\"'<>`]{1,256})@(?=[\w\[.%$-])")
 _HEADER = re.compile(
-    r"(?:authorization|_authtoken)\\{0,3}[\"']?\]?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
+    r"(?:authorization|_authtoken)\\{0,3}[\"']?\]?"
+    r"[ \t]{0,4}(?:[:=]|,(?:\s{0,40}\\{0,3}[\"']value\\{0,3}[\"']\s{0,4}:)?)[ \t]{0,4}\\{0,3}[\"']?"
     r"(?:[A-Za-z][\w-]{1,20}[ ]+[\"']?)?([0-9A-Za-z._~+/=-]{8,4096})"
     r"|\bbearer[ ]+[\"']?([0-9A-Za-z._~+/=-]{16,4096})"
     r"|(?<![a-z])_?auth\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?"
@@ -332,31 +351,60 @@ def in_netrc(text: str, lowered: str, places: Places) -> Iterator[Span]:
 # --- private keys -------------------------------------------------------------------------------------------
 
 _BEGIN = re.compile(
-    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|Private-Lines:[ ]?[0-9]{1,3}(?=\s)"
+    r"-{4,5}[ ]?BEGIN [A-Za-z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V1)[ ]?-{4,5}"
+    r"|Private-Lines:[ ]?[0-9]{1,3}(?=\s)"
 )
-_BODY = re.compile(r"(?:[^-]|-(?!----)){0,20000}+")
-_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_BODY = re.compile(r"(?:[^-]|-(?!---)){0,20000}+")
+_END = re.compile(r"-{4,5}[ ]?END [A-Za-z0-9 ]{0,40}(?:PRIVATE KEY(?: BLOCK)?|Static key V1)[ ]?-{4,5}")
 _BETWEEN = re.compile(r"(?:\\+[nrt]|[\s\"'`,>|#*;\\])+")
 _ARMOUR = re.compile(
     r"^[\s>|#*\"']*(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash)\b[^\n\\]{0,200}", re.MULTILINE
 )
 _LINE = re.compile(r"(?:\s|\\+[nrt]|[\"',+>|#*])+[0-9A-Za-z+/]{6,}={0,2}(?=[\s\\\"']|$)")
 _KEY_LINE = 16
+_MOST_BODY = 20_000
+_PIECES = re.compile(
+    r"(?<![0-9A-Za-z+/=-])(?:(?<=\\[nrt])|(?<!\\))[0-9A-Za-z+/]{4,}={0,2}(?![0-9A-Za-z+/=-])"
+)
 
 
 def private_keys(text: str) -> Iterator[Span]:
-    """Yield private keys in PEM or PuTTY format, also with escaped line ends and with the end cut off."""
+    """Yield private keys in PEM or PuTTY format, also with escaped line ends, and with an end cut off."""
+    last = 0
+    for ended in _END.finditer(text):
+        start = _begin_cut_off(text, last, ended.start())
+        if start < ended.start():
+            yield start, ended.end()
+        last = ended.end()
     for begin in _BEGIN.finditer(text):
         body = _BODY.match(text, begin.end())
         end = _END.match(text, body.end()) if body else None
         if body and end and _is_key_body(body[0]):
             yield begin.start(), end.end()
         elif not end:
-            stop = begin.end()
-            while line := _LINE.match(text, stop):
-                stop = line.end()
+            stop = key_lines_end(text, begin.end())
             if stop > begin.end():
                 yield begin.start(), stop
+
+
+def key_lines_end(text: str, stop: int) -> int:
+    """Return the end of the lines of base64 that follow an offset."""
+    while line := _LINE.match(text, stop):
+        stop = line.end()
+    return stop
+
+
+def _begin_cut_off(text: str, first: int, end: int) -> int:
+    """Return where the lines of base64 start that stand before the last line of a key; that line for none."""
+    first = max(first, end - _MOST_BODY)
+    start = end
+    pieces = list(_PIECES.finditer(text, first, end))
+    for piece in reversed(pieces):
+        if not _BETWEEN.fullmatch(text, piece.end(), start):
+            break
+        start = piece.start()
+    lines = [piece for piece in pieces if piece.start() >= start]
+    return start if lines and max(len(piece[0]) for piece in lines) >= _KEY_LINE else end
 
 
 def _is_key_body(body: str) -> bool:

@@ -98,7 +98,19 @@ _PREFIXED: tuple[tuple[str, str, str], ...] = (
     ("signature in a url", "?sig= &sig= X-Amz-Signature= X-Goog-Signature=", r"[0-9A-Za-z%+/=]{40,600}"),
 )  # fmt: skip
 
+PRIVATE_KEY = "private key"
+"""The format of a private key's base64 without its first line: OpenSSH, RSA (PKCS 1 and 8), EC, Ed25519."""
+
 _INSIDE: tuple[tuple[str, str, str], ...] = (
+    (PRIVATE_KEY, "b3BlbnNzaC1rZXktdjE", r"\bb3BlbnNzaC1rZXktdjE[0-9A-Za-z+/]{20,8192}={0,2}"),
+    (PRIVATE_KEY, "IBAAK", r"\bMII[0-9A-Za-z+/]{3}IBAAK[0-9A-Za-z+/]{20,8192}={0,2}"),
+    (
+        PRIVATE_KEY,
+        "BgkqhkiG9w0BAQEFAASC",
+        r"\bMII[0-9A-Za-z+/]{3}IBADANBgkqhkiG9w0BAQEFAASC[0-9A-Za-z+/]{10,8192}={0,2}",
+    ),
+    (PRIVATE_KEY, "MHcCAQEE MHQCAQEE", r"\bMH[cQ]CAQEE[0-9A-Za-z+/]{40,8192}={0,2}"),
+    (PRIVATE_KEY, "MC4CAQAwBQYDK2Vw", r"\bMC4CAQAwBQYDK2Vw[0-9A-Za-z+/]{20,100}={0,2}"),
     ("telegram token", ":AA", rf"\b[0-9]{{8,10}}:AA[{_WORD}]{{33}}(?![{_WORD}])"),
     ("telegram token", "/bot", rf"(?<=/bot)[0-9]{{6,12}}:[{_WORD}]{{30,60}}(?![{_WORD}])"),
     ("mailchimp key", "-us", r"\b[0-9a-z]{32}-us[0-9]{1,2}\b"),

@@ -6,15 +6,15 @@ Every sign is searched for here, so that a text without a secret passes no other
 import re
 
 from agentx.storage.secrets.secret_formats import HEADS, RUN
-from agentx.storage.secrets.wrapping import BASE64, FULLWIDTH, INVISIBLE, LOST
+from agentx.storage.secrets.wrapping import BASE32, BASE64, FULLWIDTH, INVISIBLE, LOST
 
-WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+WORDS = ("pass", "pwd", "secret", "token", "key", "credential", "psk", "securestring")
 """Keywords, in lower case, that occur in the names of secret values."""
 
 _ANCHORS = (
     *WORDS[1:],
     *("private key", "private-lines", "@", "auth", "bearer ", "/p:", "sudo ", "<<<", "cookie"),
-    *("identified", "net u", "encrypt_s", "add_user", "/bot"),
+    *("identified", "net u", "encrypt_s", "add_user", "/bot", "kty"),
 )
 """Every text in which a context rule finds something contains one of these, or ``pass``."""
 
@@ -78,8 +78,8 @@ def _has_sign(text: str) -> bool:
 
 
 def may_encode(words: str) -> bool:
-    """Return whether one of the long words of a text can be base64."""
-    return _BASE64_RUN.search(words) is not None and BASE64.search(words) is not None
+    """Return whether one of the long words of a text can be base64 or base32."""
+    return _BASE64_RUN.search(words) is not None and bool(BASE64.search(words) or BASE32.search(words))
 
 
 def lower(text: str) -> str:

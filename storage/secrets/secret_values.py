@@ -30,7 +30,7 @@ _PLACEHOLDER = re.compile(
 )
 _LETTER, _DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 _PLAIN_WORD = re.compile(r"[^\W\d_]?[a-z]+|[A-Z]+")
-_NUMBERED = re.compile(r"[a-zA-Z]{0,8}[0-9]{1,2}")
+_NUMBERED = re.compile(r"(?:[a-zA-Z]?[a-z]{0,7}|[A-Z]{0,8})[0-9]{1,2}")
 _FEW_DIGITS = 6
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _COMMON = frozenset(
@@ -87,6 +87,50 @@ def is_mixed(value: str) -> bool:
 def is_random(value: str) -> bool:
     """Return whether the value is longer and has more digits than names in code do."""
     return len(value) >= RANDOM_LENGTH and sum(map(str.isdigit, value)) >= _RANDOM_DIGITS
+
+
+_SURE = 8
+_MIXED_RUN = re.compile(r"[A-Za-z][0-9]{1,64}[A-Za-z]{1,64}[0-9]|[0-9][A-Za-z]{1,64}[0-9]{1,64}[A-Za-z]")
+_LONG_WORD = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{3,}(?![a-z])")
+_LEFT = 5
+_CODE = re.compile(r"(?=[A-Z]{0,40}[0-9])[A-Z0-9]{16,}")
+_NAMED_DIGEST = re.compile(
+    r"(?:sha[0-9]|md5|blake|crc|0x|v[0-9]|[0-9]{4}-?[0-9]{2}-?[0-9]{2}T)"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+    re.IGNORECASE,
+)
+_RUN = re.compile(rf"[0-9A-Za-z]{{{_LEFT},}}")
+_STRONG = re.compile(r"[!#$^*+~][^!#$^*+~]|[^!#$%^*+~?@&][!#*~]$")
+
+
+def is_sure(value: str) -> bool:
+    """Return whether neither code nor prose would write this: a made-up value, whatever stands before it.
+
+    Letters and digits take turns and are no words, or letters, digits and signs are mixed.
+
+    >>> [is_sure(one) for one in ("q7RkZw91", "Falcon92!", "varchar(255)", "users/42/token", "sha256")]
+    [True, True, False, False, False]
+    """
+    if len(value) < _SURE or not is_mixed(value) or _NAMED_DIGEST.match(value):
+        return False
+    if not set("()[]{}<>/=@") & set(value) and _STRONG.search(value):
+        return True
+    return any(map(_is_drawn, _RUN.findall(value)))
+
+
+def _is_drawn(run: str) -> bool:
+    """Return whether a run of letters and digits was drawn at random, unlike ``s3Client2Pool``."""
+    left = _LONG_WORD.sub("", run)  # without words
+    if len(run) >= _SURE and 2 * len(left) >= len(run) and _MIXED_RUN.search(run):
+        return True
+    if _CODE.fullmatch(run):
+        return True
+    return (
+        len(left) >= _LEFT
+        and 3 * len(left) > len(run)
+        and is_mixed(left)
+        and left.upper() != left != left.lower()
+    )
 
 
 _PATTERN = re.compile(r"%[sdr(]|\{|\\[wdsbSD]|\[\^?[a-zA-Z]-|\(\?|\.\*|^\^|\$$")

@@ -8,15 +8,14 @@ without wrapping has no views, and checking for that is one linear search.
 
 import base64
 import functools
-import html
 import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-_DEPTH = 5
-"""Maximum number of encoding layers that are undone: ``%25253D``, JSON in JSON in JSON."""
+DEPTH = 5
+"""Maximum number of encoding layers that are undone: ``%25253D``, JSON in JSON in JSON, base64 in base64."""
 
 _ENCODED = 8_192
 """Maximum length of base64 text that is decoded, in characters; anything longer is a file."""
@@ -154,7 +153,7 @@ def _decoded(match: re.Match[str]) -> str | None:
         # The remaining bytes of UTF-8 cannot be part of a secret.
         return char if char.isascii() and (char.isprintable() or char in "\n\r\t\x1b") else None
     if kind == "entity":
-        char = html.unescape(match[0])
+        char = __import__("html").unescape(match[0])
         return char if char != match[0] else None
     return chr(ord(match[0]) - 0xFEE0)
 
@@ -233,7 +232,7 @@ def decodings(text: str) -> Iterator[View]:
     if _is_plain(text):
         return
     view: View | None = None
-    for _ in range(_DEPTH):
+    for _ in range(DEPTH):
         source = view.text if view else text
         pattern = _joined(tuple(number for number, (can, _) in enumerate(_ALTERNATIVES) if can(source)))
         view = _replaced(source, pattern, _decoded, view) if pattern else None
@@ -293,16 +292,31 @@ BASE64 = re.compile(
 )
 """The first of four characters holds six bits of a printable ASCII byte, which excludes digits and hashes."""
 
+BASE32 = re.compile(r"(?<![0-9A-Za-z+/_-])(?:[E-P][A-Z2-7]{7}){2,}+[A-Z2-7]{0,7}={0,6}(?![0-9A-Za-z+/_=-])")
+"""The first of eight characters holds five bits of a printable ASCII byte."""
+
 
 def encoded(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield base64 texts within a text: start, end, and decoded content."""
+    """Yield base64 and base32 texts within a text: start, end, and decoded content."""
     for match in BASE64.finditer(text):
         piece = match[0].rstrip("=").translate(_URL_SAFE)
         if len(piece) > _ENCODED or len(piece) % 4 == 1:
             continue
-        said = base64.b64decode(piece + "=" * (-len(piece) % 4))
-        if said.isascii() and (shown := said.decode("ascii")).translate(_BLANKS).isprintable():
+        if shown := _said(base64.b64decode(piece + "=" * (-len(piece) % 4))):
             yield *match.span(), shown
+    for match in BASE32.finditer(text):
+        piece = match[0].rstrip("=")
+        if len(piece) > _ENCODED or len(piece) % 8 in (1, 3, 6):
+            continue
+        if shown := _said(base64.b32decode(piece + "=" * (-len(piece) % 8))):
+            yield *match.span(), shown
+
+
+def _said(data: bytes) -> str:
+    """Return decoded bytes as text; empty if they are none."""
+    if data.isascii() and (shown := data.decode("ascii")).translate(_BLANKS).isprintable():
+        return shown
+    return ""
 
 
 _URL_SAFE = str.maketrans("-_", "+/")
