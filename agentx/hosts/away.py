@@ -1,8 +1,7 @@
 """What a hook does while the server does not answer: compiled checks from a file, and a spool.
 
 The checks are those parts of rules that text, paths and command lines alone decide; the engine writes them
-(:mod:`agentx.policy.hook_checks`). The spool has one file for each event, with names that sort in the
-order of events. The server records and removes them at its next request.
+(:mod:`agentx.policy.hook_checks`). The spool is :mod:`agentx.hosts.spooling`.
 
 Loads next to nothing: each hook of a host is a new process.
 """
@@ -11,9 +10,9 @@ import json
 import os
 import re
 import signal
-import time
 
 from agentx.core.beside import HOOK_CHECKS
+from agentx.hosts import spooling
 from agentx.hosts.action import AFTER, BEFORE, DELETE, EDIT, PROMPT, SHELL, WRITE, HostAction, HostReply
 from agentx.hosts.place import read_plain, spool
 
@@ -27,7 +26,6 @@ SAID = "said-"
 
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _MOST_CHECKS = 4 << 20
-_MOST_SPOOLED = 20_000
 _MOST_S = 1.0
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
 _BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
@@ -41,6 +39,14 @@ _REFUSED = "AgentX cannot record here: {why} Until then {checked} of your rules 
 
 _UNDECIDED = "AgentX's server does not answer, and a compiled check of your rules could not be made in time."
 
+_FULL = (
+    "AgentX's server does not answer, and as much waits for it as may: what happens now will not be "
+    "remembered. Start it with `agentx serve`."
+)
+_DROPPED = (
+    f"{{number}} event{{s}} waited {spooling.KEPT_DAYS} days for AgentX's server, and will not be "
+    "remembered. Start it with `agentx serve`."
+)
 _LOST = "AgentX's server does not answer, and this could not be kept for it: it will not be remembered."
 
 
@@ -60,15 +66,28 @@ def answer(
     checks = read_checks(workspace)
     reply = _checked_in_time(action, checks) if action.moment == BEFORE else HostReply()
     kept = action.moment != BEFORE or reply.decision == "deny"
-    spooled = _keep(action, workspace, environ, key) if kept else True
+    trouble = _keep(action, workspace, environ, key) if kept else ""
     shown = action.moment in (PROMPT, BEFORE, AFTER)
     if shown and told_first(action.session, workspace, environ, about=".refused" * bool(why)):
         number = len(checks.get("checks", ()))
         said = _REFUSED if why else _UNASKED
         reply.message = said.format(why=why, checked=f"{number or 'no'} compiled check{'s' * (number != 1)}")
-    if not spooled:
-        reply.message = _LOST
+    if trouble:
+        reply.message = trouble
     return reply
+
+
+def _keep(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> str:
+    """Keep an event for the server; return what the user has to know about the spool, once a session."""
+    try:
+        dropped = spooling.keep(action, workspace, environ, key)
+    except spooling.SpoolFull:
+        return _FULL if told_first(action.session, workspace, environ, about=".full") else ""
+    except OSError:  # where it was said cannot be kept either
+        return _LOST
+    if dropped and told_first(action.session, workspace, environ, about=".dropped"):
+        return _DROPPED.format(number=dropped, s="s" * (dropped != 1))
+    return ""
 
 
 # --- compiled checks ----------------------------------------------------------------------------------------
@@ -232,33 +251,7 @@ def _has(flag: str, words: "list[str]") -> bool:
     )
 
 
-# --- the spool ----------------------------------------------------------------------------------------------
-
-
-def _keep(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> bool:
-    """Keep an event for the server; return whether that was possible."""
-    folder = spool(workspace, environ)
-    try:
-        os.makedirs(folder, 0o700, exist_ok=True)
-        if len(os.listdir(folder)) > _MOST_SPOOLED:
-            return False
-        name = f"{time.time_ns():020}-{key}"
-        temporary = f"{folder}/.{name}"
-        line = json.dumps({"key": key, "action": action.as_dict()}).encode()
-        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        try:
-            while line:
-                line = line[os.write(file, line) :]
-            os.fsync(file)
-        except OSError:
-            os.unlink(temporary)
-            raise
-        finally:
-            os.close(file)
-        os.rename(temporary, f"{folder}/{name}.json")
-    except OSError:
-        return False
-    return True
+# --- what was said ------------------------------------------------------------------------------------------
 
 
 def told_first(session: str, workspace: str, environ: "Mapping[str, str]", *, about: str = "") -> bool:

@@ -33,6 +33,7 @@ from agentx.hosts.away import SAID, told_first
 from agentx.hosts.hook import WARM
 from agentx.hosts.place import read_plain, spool
 from agentx.hosts.served.responses import Responder, SentAction, SessionMemory
+from agentx.hosts.spooling import BAD, sweep
 from agentx.policy import hook_checks
 from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
@@ -131,6 +132,8 @@ def in_process(workspace: str, given: dict[str, Any], key: str) -> dict[str, str
 def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[str, str]:
     """Record what was spooled, then act on an action and return the reply."""
     _drain(ws, environ)
+    if action.moment in (START, WARM):
+        sweep(environ)
     reply = _respond(ws, action, key)
     hook_checks.refresh(ws.engine, make=True)
     why = ws.restricted if action.moment == PROMPT else ""
@@ -202,7 +205,7 @@ def _drain(ws: Workspace, environ: Any) -> None:
             _respond(ws, action, key, _kept_at(name))
         except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused, UsageError):
             with contextlib.suppress(OSError):  # no later attempt could record it
-                place.rename(folder / f"bad-{name}")
+                place.rename(folder / f"{BAD}{name}")
             continue
         except AgentXError:  # such as a full disk: this event and those after it wait
             return
