@@ -47,6 +47,7 @@ from agentx.storage.secrets.redaction import clean
 from agentx.synthesis.enforcement.evaluate import Violation
 from agentx.synthesis.model.port import ChatMessage, ModelClient, Reply, TextPart, ToolCall, ToolSchema
 from agentx.synthesis.state.state import PendingCall, RunRecord
+from agentx.tools.run_checks import failing_checks
 
 if TYPE_CHECKING:
     from agentx.workspace import Workspace
@@ -296,7 +297,7 @@ class _AgentRun:
         state, task = self.ws.state, self.conversation.message
         if status in ("INTERRUPTED", "WAITING") or state.last_run is None or not task.strip():
             return
-        opened = any(item.created_seq > state.last_run.seq for item in state.active("hot_issue"))
+        failing = failing_checks(self.ws.engine, self.id, task, since=state.last_run.seq)
         facts = [
             event.data
             for event in self.recorded(state.last_run.seq)
@@ -305,7 +306,7 @@ class _AgentRun:
         self.ws.gates.after_run(
             task,
             facts,
-            passed=status == "COMPLETED" and not opened and not violations,
+            passed=status == "COMPLETED" and not failing and not violations,
             flows=status != "FAILED",
             run=self.id,
         )

@@ -4,6 +4,7 @@ Used by tools, context and agents; :class:`agentx.workspace.Workspace` is the pu
 """
 
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,6 +129,7 @@ class Engine:
         self.acts = DoneActIndex(write_path)
         self.commits = CommitIndex(self.git.repo, write_path.cache / "commits")
         self.following = Following(root, config.follow, settings, trust, self._has_event, self.artifacts.root)
+        self._answered = threading.local()
         self._rules = _Standing(State(), -1, None, Upstreams(), (), ())
         self.serves: str | None = None
         """The schedule whose directed run is in progress in this process; ``None`` outside directed runs."""
@@ -330,8 +332,22 @@ class Engine:
         return evaluate_answer(self.checked(), text, message=message or self.last_user_message())
 
     def last_user_message(self) -> str:
-        """Return the latest message of the user that applies now; empty if there is none."""
-        return last_user_message(self._served(self.log.state))
+        """Return the message that is answered: that of this thread's session, or else the user's latest."""
+        own: str | None = getattr(self._answered, "message", None)
+        return last_user_message(self._served(self.log.state)) if own is None else own
+
+    @contextmanager
+    def answering(self, message: str | None) -> Iterator[None]:
+        """Let what this thread judges count for the answer to a message.
+
+        Several sessions work in one workspace: the latest message may be another one's. ``None`` means that.
+        """
+        before = getattr(self._answered, "message", None)
+        self._answered.message = message
+        try:
+            yield
+        finally:
+            self._answered.message = before
 
 
 def last_user_message(state: State) -> str:

@@ -1,15 +1,17 @@
 """Evaluate the checks of rules at the end of a run: commands that must follow a change, or pass after one."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from agentx.config import CheckSection
 from agentx.engine.engine import Engine
+from agentx.engine.moment_parser import events_at
 from agentx.quality.sandbox import isolation_for, run_in_copy
 from agentx.storage.events.types import Event, ToolCallExecuted, changes_of
 from agentx.synthesis.enforcement.evaluate import Evaluation, evaluate_run
 from agentx.synthesis.enforcement.runs import RunStep
 from agentx.synthesis.memory.checks import FollowUpCheck, ProgramCheck
-from agentx.synthesis.memory.items import checks_of
+from agentx.synthesis.memory.items import HotIssueDetail, MemoryItem, checks_of
 from agentx.tools.quality_tools import sandbox_policy
 from agentx.trust.trust import Restricted
 
@@ -48,6 +50,44 @@ def evaluate_end(
 
     evaluation = evaluate_run(engine.checked(), list(_steps(events)), run, message=message)
     return evaluation, tuple(unchecked)
+
+
+def failing_checks(engine: Engine, run: str, message: str = "", *, since: int = 0) -> list[MemoryItem]:
+    """Return the open problems that a run answers for, whenever they were opened.
+
+    These are the checks that failed in it or in its subagents, and those that its task names.
+
+    Args:
+        engine: The workspace's engine.
+        run: The run.
+        message: The user's message that it works on.
+        since: Its beginning: what opened later in no run at all counts as well.
+    """
+    found = [(item, item.detail) for item in engine.log.state.active("hot_issue")]
+    issues = [(item, detail) for item, detail in found if isinstance(detail, HotIssueDetail)]
+    failed = {item.id: {detail.last_seq, *(one.seq for one in item.evidence)} for item, detail in issues}
+    runs = {event.seq: event.run for event in events_at(engine.log, chain.from_iterable(failed.values()))}
+
+    def own(seq: int) -> bool:
+        name = runs.get(seq, run)
+        return name == run or name.startswith(f"{run}/") or (not name and seq > since)
+
+    said = message.casefold()
+    return [
+        item
+        for item, detail in issues
+        if any(map(own, failed[item.id])) or any(name.casefold() in said for name in _names(detail))
+    ]
+
+
+def _names(issue: HotIssueDetail) -> Iterator[str]:
+    """Yield what a message may call a check: its name, its file, with and without the directories."""
+    for name in (issue.check, issue.check.rpartition("::")[2], issue.path, issue.suite):
+        yield from (one for one in (name, name.rpartition("/")[2]) if len(one) >= _NAME_CHARACTERS)
+
+
+_NAME_CHARACTERS = 5
+"""A shorter name may be any word of a message."""
 
 
 def _steps(events: Iterable[Event]) -> Iterator[RunStep]:

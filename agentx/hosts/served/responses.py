@@ -15,6 +15,7 @@ from agentx.context.rendering import Context, ContextItem
 from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, SUBSTOP, SUMMARY, WRITE
 from agentx.hosts.served.own_commands import acts_as_user
 from agentx.hosts.served.refusals import refused_calls
+from agentx.storage.events.actor import Actor
 from agentx.storage.events.host_events import SessionMoment, SessionNoted
 from agentx.storage.events.transcript_events import HostRecordKept
 from agentx.storage.events.types import (
@@ -36,7 +37,7 @@ from agentx.synthesis.enforcement.evaluate import STOPPING
 from agentx.synthesis.gates.action_gate import GateVerdict
 from agentx.synthesis.scribe.answers import YES
 from agentx.synthesis.shell.effects import looks_only
-from agentx.tools.run_checks import evaluate_end, has_run_checks
+from agentx.tools.run_checks import evaluate_end, failing_checks, has_run_checks
 from agentx.tools.toolset import bounded
 from agentx.workspace import Workspace
 
@@ -114,6 +115,7 @@ class SessionMemory(msgspec.Struct):
         granted: What the user allowed in this session.
         owed: Text for the model that the host could not show it yet.
         prompt: Seq of the latest prompt.
+        task: Its text.
         answer: The agent's latest answer to it.
         calls: Number of its tool calls.
         denied: Number of calls that were denied or refused.
@@ -131,6 +133,7 @@ class SessionMemory(msgspec.Struct):
     owed: str = ""
     granted: set[tuple[str, ...]] = msgspec.field(default_factory=set)
     prompt: int = 0
+    task: str = ""
     answer: str = ""
     calls: int = 0
     denied: int = 0
@@ -253,6 +256,7 @@ class Responder:
         text = own
         events = self._record(UserMessageSent(body=self.ws.body(text)), actor=self.ws.settings.actor)
         memory.prompt = events[0].seq if events else self.ws.engine.log.state.seq
+        memory.task = text
         memory.sent_back, memory.answer = False, ""
         if memory.waiting and YES.match(text.lstrip()):
             memory.granted |= memory.waiting
@@ -337,13 +341,15 @@ class Responder:
         if self.action.agent or self.action.moment == SUBSTOP:
             return {}
         memory = self.memory
-        later = self.ws.events(memory.prompt) if memory.prompt else ()
+        prompt, task = self.asked()
+        later = self.ws.events(prompt) if prompt else ()
         events = [event for event in later if event.run == self.run]
         broken = self._broken(events, memory.answer)
         if broken and not (memory.sent_back or self.action.stopping or self.action.unasked):
             memory.sent_back = True
             return {"decision": "go_on", "reason": broken}
-        self._grade(events, passed=not broken)
+        if prompt:
+            self._grade(events, task, prompt, passed=not broken)
         self.ws.flush()
         return self._to_settle()
 
@@ -361,7 +367,7 @@ class Responder:
     def _broken(self, events: Sequence[Event], text: str) -> str:
         """Return which rules the turn or its answer broke, in sentences for the agent; empty if none."""
         engine = self.ws.engine
-        message = engine.last_user_message()
+        message = self.asked()[1] or engine.last_user_message()
         found = [one for one in engine.evaluate_answer(text, message).violations if one.mode in STOPPING]
         if events and has_run_checks(engine):
             ended, _ = evaluate_end(engine, events, message, programs=False)  # the host waits for it
@@ -370,17 +376,25 @@ class Responder:
         lines = [f"- {one.item_id} (the user said: “{one.sentence}”): {one.reason}" for one in found]
         return "\n".join((BROKEN, *lines)) if lines else ""
 
-    def _grade(self, events: Sequence[Event], *, passed: bool) -> None:
+    def _grade(self, events: Sequence[Event], task: str, since: int, *, passed: bool) -> None:
+        """Grade what this session did for its own prompt, by the checks that failed in it."""
         facts = [one.data for one in events if isinstance(one.data, ToolCallExecuted | AgentMessageSent)]
-        if not any(isinstance(fact, ToolCallExecuted) for fact in facts) or self.memory.prompt == 0:
+        if not any(isinstance(fact, ToolCallExecuted) for fact in facts):
             return
-        failing = [
-            item
-            for item in self.ws.engine.log.state.active("hot_issue")
-            if item.created_seq > self.memory.prompt
-        ]
-        task = self.ws.engine.last_user_message()
+        failing = failing_checks(self.ws.engine, self.run, task, since=since)
         self.ws.gates.after_run(task, facts, passed=passed and not failing, flows=True, run=self.run)
+
+    def asked(self) -> tuple[int, str]:
+        """Return the event and the text of the prompt that this session, or its subagent, works on.
+
+        It is the user's latest in this session, whatever others say in the workspace; ``0`` if none is known.
+        """
+        if self.memory.prompt:
+            return self.memory.prompt, self.memory.task
+        own = {self.run, self.action.session or self.action.host}
+        said = (one for one in reversed(self.ws.engine.log.state.messages) if one.run in own)
+        found = next((one for one in said if Actor.parse(one.actor).is_user), None)
+        return (found.seq, found.text) if found else (0, "")
 
     # --- tools ----------------------------------------------------------------------------------------------
 

@@ -165,7 +165,9 @@ def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = 
         END: responder.end,
         WARM: responder.warm,
     }.get(action.moment)
-    return responder.delivered(found() if found else {})
+    seq, task = (0, "") if action.moment == PROMPT else responder.asked()
+    with ws.engine.answering(task if seq else None):
+        return responder.delivered(found() if found else {})
 
 
 def _run(action: SentAction) -> str:
