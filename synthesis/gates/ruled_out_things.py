@@ -24,7 +24,7 @@ from agentx.synthesis.gates.added_names import (
 )
 from agentx.synthesis.gates.other_names import OtherNames, joined, other_names, singular
 from agentx.synthesis.language.words import content_words, stem, vocabulary
-from agentx.synthesis.memory.checks import DependencyCheck
+from agentx.synthesis.memory.checks import Check, CommandCheck, DependencyCheck, PathCheck
 from agentx.synthesis.memory.items import (
     ConstraintDetail,
     MemoryItem,
@@ -118,16 +118,13 @@ class Touched(NamedTuple):
 def things_of(items: Iterable[MemoryItem]) -> tuple[Thing, ...]:
     """Return the things that items rule out: rejections and bans that stand or are not settled.
 
-    An item with a check is left to that check, unless the check knows only packages.
+    A thing that a check of its item is about is left to that check, unless the check knows only packages.
     """
     return tuple(thing for item in items if _rules_out(item) for thing in _things(item))
 
 
 def _rules_out(item: MemoryItem) -> bool:
-    certain = item.status == "active" and any(
-        not isinstance(check, DependencyCheck) for check in checks_of(item)
-    )
-    if item.status not in ("active", "candidate") or certain or is_offered(item):
+    if item.status not in ("active", "candidate") or is_offered(item):
         return False
     if isinstance(item.detail, ConstraintDetail):
         return item.detail.modality != "prefer"  # a wish is not enforced
@@ -140,13 +137,33 @@ def _things(item: MemoryItem) -> Iterator[Thing]:
         idea = item.detail.idea.strip(" .")
         labels = item.text.startswith(f"{idea}:")  # "Kotlin: the !! operator is out"
         said = (idea,) if 0 < len(idea.split()) <= MAX_WORDS and not labels else ()
-    for one in said:
-        if thing := _thing(item, one):
-            yield thing
+    checks = [check for check in checks_of(item) if not isinstance(check, DependencyCheck)]
+    if item.status != "active" or not checks:
+        yield from filter(None, (_thing(item, one) for one in said))
+        return
+    # The rule may be one part of the sentence, such as "no redis, and never run git push".
+    quote = item.evidence[0].quote if item.evidence else ""
+    for one in dict.fromkeys((*said, *things_ruled_out(quote))):
+        if not any(_knows(check, one, item.text) for check in checks):
+            clauses = [clause for clause in _CLAUSE.split(quote) if one.casefold() in clause.casefold()]
+            if thing := _thing(item, one, ". ".join(clauses)):
+                yield thing
 
 
-def _thing(item: MemoryItem, said: str) -> Thing | None:
-    quote = item.evidence[0].quote if item.evidence else item.text
+def _knows(check: Check, said: str, rule: str) -> bool:
+    """Return whether a check of a rule is about a thing."""
+    thing = _squeezed(said)
+    if isinstance(check, CommandCheck):
+        named = (*check.programs, *(entry.partition(" ")[0] for entry in check.programs))
+        return any(name in (thing, thing.removesuffix("s")) for name in map(_squeezed, named))
+    if isinstance(check, PathCheck):
+        names = filter(None, map(_squeezed, (*check.paths, check.name)))
+        return any(name in thing or thing in name for name in names)
+    return said.casefold() in rule.casefold()  # what a text or code may not have is found by its form
+
+
+def _thing(item: MemoryItem, said: str, quote: str = "") -> Thing | None:
+    quote = quote or (item.evidence[0].quote if item.evidence else item.text)
     said = found[0] if (found := re.search(re.escape(said), quote, re.IGNORECASE)) else said
     at_hand = re.search(
         rf"\b(?:an?|another|the|this|that|these|those|your) (?:\w+ )?{re.escape(said)}", quote

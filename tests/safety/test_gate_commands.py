@@ -229,3 +229,26 @@ def test_a_hook_denies_it(ruled, tmp_path, host, file):
         decided[command] = answer.get("hookSpecificOutput", {}).get("permissionDecision", "")
         assert status == 0
     assert decided == {"flock /l git commit -m x": "deny", "bash -i": "deny", "git status": ""}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never run npm install, and no redis.",
+        "No redis, and never run git commit.",
+        "We don't want redis, always run pip with --no-cache-dir",
+        "Never run docker run redis; we won't use redis.",
+        "No redis, and never create a requirements.txt file.",
+    ],
+)
+def test_what_was_refused_is_asked_about_beside_a_rule_that_code_checks(tmp_path, said):
+    with Workspace.create(tmp_path / "task", title="A task") as ws:
+        ws.say(said)
+        assert looked(ws, "pip install --no-cache-dir redis").verdict == "ask"
+        assert looked(ws, "git status").verdict.startswith("allow")
+        assert looked(ws, "cat requirements.txt").verdict.startswith("allow")
+
+
+def test_a_rule_about_a_file_does_not_ask_about_commands_that_read_it(ruled):
+    for command in ("pip install -r requirements.txt", "git add requirements.txt"):
+        assert looked(ruled, command).verdict.startswith("allow")
