@@ -88,7 +88,8 @@ class ToolsSection(_Section):
     """Which tools exist and how they run.
 
     ``run_command`` is off by default. ``approve`` names tools whose calls need the user's approval. ``words``
-    are spellings that ``check_document`` accepts.
+    are spellings that ``check_document`` accepts. ``writes`` says by tool which of its arguments name files
+    that it writes; ``[tools.NAME] writes = […]`` says the same.
     """
 
     run_command: Annotated[bool, Effect.RUNS] = False
@@ -97,6 +98,25 @@ class ToolsSection(_Section):
         default="auto", pattern="^(auto|bubblewrap|landlock|none)$"
     )
     words: Annotated[tuple[str, ...], Effect.HARMLESS] = ()
+    writes: Annotated[dict[str, tuple[str, ...]], Effect.LOOSENS] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tables(cls, given: Any) -> Any:
+        """Take the tables of single tools, such as ``[tools.export]``, as entries of ``writes``."""
+        if not isinstance(given, dict):
+            return given
+        known = set(cls.model_fields)
+        tables = {
+            name: table["writes"]
+            for name, table in given.items()
+            if name not in known and isinstance(table, dict) and set(table) == {"writes"}
+        }
+        if not tables:
+            return given
+        rest = {name: value for name, value in given.items() if name not in tables}
+        named = rest.get("writes", {})
+        return {**rest, "writes": {**named, **tables}} if isinstance(named, dict) else rest
 
 
 class MemorySection(_Section):
@@ -379,6 +399,7 @@ def tightened(config: Config, approve: Iterable[str] = ()) -> Config:
                 update={
                     "approve": tuple(dict.fromkeys((*tools.approve, *approve))),
                     "isolation": "auto" if tools.isolation == "none" else tools.isolation,
+                    "writes": {},
                 }
             ),
             "secrets": secrets.model_copy(

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 from uuid import UUID
 
@@ -166,7 +167,10 @@ class GraphFacts(BaseCallbackHandler):
 
 
 def gate(
-    workspace: Workspace, *, agent: str = "langgraph"
+    workspace: Workspace,
+    *,
+    agent: str = "langgraph",
+    writes: Mapping[str, str | Sequence[str]] = MappingProxyType({}),
 ) -> Callable[[ToolCallRequest, Callable[[ToolCallRequest], _Result]], _Result]:
     """Return a ``wrap_tool_call`` for a ``ToolNode``: what breaks a rule of the user is not run.
 
@@ -176,11 +180,17 @@ def gate(
     Args:
         workspace: The open workspace.
         agent: Role of the agent.
+        writes: By tool, the argument or arguments that name files which it writes
+            (``{"export": "dest"}``); none for a tool that writes no file. For other tools counts what
+            ``agentx.toml`` declares, else every string that is a path under a rule.
     """
+    declared = {tool: (names,) if isinstance(names, str) else tuple(names) for tool, names in writes.items()}
 
     def guard(request: ToolCallRequest, execute: Callable[[ToolCallRequest], _Result]) -> _Result:
         call = request.tool_call
-        verdict = workspace.gates.before("", tool=call["name"], arguments=call["args"], agent=agent)
+        verdict = workspace.gates.before(
+            "", tool=call["name"], arguments=call["args"], agent=agent, writes=declared.get(call["name"])
+        )
         refused = verdict.verdict == "deny"
         if verdict.verdict == "ask":
             question = {"tool": call["name"], "arguments": call["args"], "reason": verdict.reason}

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import PurePosixPath
@@ -20,6 +20,7 @@ from agentx.storage.artifacts import Artifacts
 from agentx.storage.files import nofollow
 from agentx.storage.files.paths import PathRefused
 from agentx.storage.text import decoded, encodable
+from agentx.synthesis.language.words import vocabulary
 from agentx.synthesis.shell.effects import effects
 
 _PATH = (
@@ -52,6 +53,9 @@ _FILES = 2_000
 
 _FIELD_CHARACTERS = 2_000
 _PATH_CHARACTERS = 4_096
+_STRINGS = 1_000
+"""Maximum number of strings of one argument that are looked at."""
+
 
 Contents = dict[str, Content | None]
 
@@ -96,10 +100,30 @@ def words_of(arguments: Mapping[str, Any]) -> str:
     return " ".join(value[:_FIELD_CHARACTERS] for value in named if isinstance(value, str))
 
 
-def planned(artifacts: Artifacts, git: Committer, tool: str, arguments: Mapping[str, Any]) -> Contents:
+IsRuled = Callable[[str], bool]
+
+
+def planned(
+    artifacts: Artifacts,
+    git: Committer,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    writes: Sequence[str] | None = None,
+    is_ruled: IsRuled,
+) -> Contents:
     """Return the files as a call would leave them; ``None`` for a file that it would delete or move.
 
     If only the path of a file is known, its content is empty.
+
+    Args:
+        artifacts: The artifacts.
+        git: Their repository.
+        tool: Name of the tool.
+        arguments: Its arguments.
+        writes: The arguments that name what it writes, if that was declared.
+        is_ruled: Returns whether a rule is about a path. Where nothing was declared, every string that is
+            such a path counts as written, unless the tool's name says that it reads.
     """
     made = _by_command(artifacts, git, located_command(artifacts, arguments))
     for text in arguments.values():
@@ -119,7 +143,68 @@ def planned(artifacts: Artifacts, git: Committer, tool: str, arguments: Mapping[
             made |= away
         else:
             made |= _written(artifacts, path, given, doing)
+    declared = None if writes is None else {str(name).translate(_NO_MARKS).casefold() for name in writes}
+    if declared is not None or not _reads(tool):
+        content = _content(_text(given, _WHOLE) or "")
+        for path in _named(artifacts, given, declared, is_ruled):
+            made.setdefault(path, content)
     return made
+
+
+_READS = vocabulary(
+    """
+    read get view list search find grep show fetch stat ls cat open load describe diff inspect analyze analyse
+    lint check query lookup glob tree head tail count summarize explain preview validate verify test compare
+    watch status blame log info exists ask look browse
+    """
+)
+_ACTS = vocabulary(
+    """
+    write create edit patch save update append insert replace delete remove unlink export render convert
+    generate download copy move rename dump build compile store put set add make sync format fix touch
+    """
+)
+
+
+def _reads(tool: str) -> bool:
+    """Return whether a tool's name says that it only reads: ``mcp__files__read_text_file``, ``viewFile``."""
+    words = {word.casefold() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", tool)}
+    return bool(words & _READS) and not words & _ACTS
+
+
+def _named(
+    artifacts: Artifacts, given: Mapping[str, Any], declared: Collection[str] | None, is_ruled: IsRuled
+) -> Iterator[str]:
+    """Yield the artifacts that strings name: those of declared arguments, else those under a rule."""
+    texts = {*_WHOLE, *_OLD, *_NEW, *_COMMAND, *_FOLDER, "query", "question", "message", "prompt"}
+    for name, value in given.items():
+        if name in texts if declared is None else name not in declared:
+            continue
+        for text in islice(_strings(value), _STRINGS):
+            # An option may be joined with its value: `--out=report.md`.
+            for one in {text, text.partition("=")[2]} if text.startswith("-") else {text}:
+                paths = _artifacts(artifacts, one)
+                if re.match(r"(?!file:)\w[\w+.-]*://", one):
+                    paths = ()  # an address elsewhere
+                elif declared is None:
+                    spaced = re.search(r"\s", one) and not any(
+                        nofollow.is_file(artifacts.root / path) for path in paths
+                    )
+                    paths = () if spaced else tuple(filter(is_ruled, paths))
+                yield from paths
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the strings in a value, also in lists and mappings of any depth, and the names in mappings."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            waiting += [*one.values(), *one]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

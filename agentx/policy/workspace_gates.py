@@ -5,6 +5,7 @@ The engine runs them: before each tool call (:mod:`agentx.tools.toolset`) and at
 as ``agentx gate pre`` and ``post``.
 """
 
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
@@ -18,12 +19,14 @@ from agentx.memory.lesson_evidence import look_for
 from agentx.policy import resource_lookup
 from agentx.policy.predicted_writes import command_of, located_command, paths_of, planned, words_of
 from agentx.policy.resource_lookup import Scripts
+from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.events.types import AgentMessageSent, Draft, Event, TaskGraded, ToolCallExecuted
 from agentx.storage.index.port import Vector
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.enforcement.evaluate import Evaluation, Violation, all_of, why_asked
+from agentx.synthesis.enforcement.paths import matches
 from agentx.synthesis.gates.action_gate import (
     GateVerdict,
     Line,
@@ -51,7 +54,8 @@ from agentx.synthesis.learning.following import (
 )
 from agentx.synthesis.learning.grading import is_only_words, lasts, rule_that_says
 from agentx.synthesis.learning.proposing import Proposal, propose
-from agentx.synthesis.memory.items import FlowDetail, MemoryItem, sort_of
+from agentx.synthesis.memory.checks import PathCheck
+from agentx.synthesis.memory.items import FlowDetail, MemoryItem, checks_of, sort_of
 from agentx.synthesis.shell.effects import looks_only
 from agentx.synthesis.state.flows import FlowMatch, match
 from agentx.synthesis.state.rule_lifecycle import triggered
@@ -165,6 +169,7 @@ class Gates:
         arguments: Mapping[str, Any] | None = None,
         domain: str = "",
         agent: str = "",
+        writes: Sequence[str] | None = None,
     ) -> GateVerdict:
         """Return what memory and resources exist for an action, and whether it may proceed. Nothing is run.
 
@@ -175,6 +180,8 @@ class Gates:
                 be.
             domain: The domain of the action ("payments").
             agent: Role of the agent.
+            writes: The arguments that name files which the tool writes; by default what ``agentx.toml``
+                declares for it, else every string that is a path under a rule.
 
         Raises:
             UsageError: No action is given.
@@ -193,7 +200,14 @@ class Gates:
         board = self._known()
         changes = tool not in READING_TOOLS and not (tool and command and looks_only(command))
         what = self._action(
-            text, tool, arguments, agent.strip(), changes=changes, plans=changes, domain=domain.strip()
+            text,
+            tool,
+            arguments,
+            agent.strip(),
+            changes=changes,
+            plans=changes,
+            domain=domain.strip(),
+            writes=writes,
         )
         flows = called_for(self.engine, board.state, what.text, command=what.command, load=False)
         named = tool in self.engine.config.tools.approve
@@ -286,14 +300,15 @@ class Gates:
         changes: bool,
         plans: bool,
         domain: str = "",
+        writes: Sequence[str] | None = None,
     ) -> Action:
         """Return a call as an action; with ``plans``, also the files as it would leave them."""
         engine = self.engine
         try:
-            written = planned(engine.artifacts, engine.git, tool, arguments) if plans else {}
-            writes = engine.changes(written, f"agent:{agent}" if agent else "")
+            written = self._planned(tool, arguments, writes) if plans else {}
+            changed = engine.changes(written, f"agent:{agent}" if agent else "")
         except (AgentXError, OSError):  # a path that cannot be; the call itself says so
-            writes = ()
+            changed = ()
         return Action(
             text=text[:ACTION_CHARACTERS],
             command=command_of(arguments),
@@ -305,8 +320,24 @@ class Gates:
             changes=changes,
             arguments=arguments,
             root=str(engine.artifacts.root),
-            writes=writes,
+            writes=changed,
         )
+
+    def _planned(
+        self, tool: str, arguments: Mapping[str, Any], writes: Sequence[str] | None
+    ) -> dict[str, Content | None]:
+        """Return the files as a call would leave them, by what is declared of its tool."""
+        engine = self.engine
+        if writes is None:
+            declared = engine.config.tools.writes  # hosts name a server's tool `mcp__SERVER__TOOL`
+            writes = declared.get(tool, declared.get(tool.rpartition("__")[2]))
+        checks = [check for item in engine.checked() for check in checks_of(item)]
+        ruled = [check.paths for check in checks if isinstance(check, PathCheck) and check.paths]
+
+        def is_ruled(path: str) -> bool:
+            return any(matches(paths, path) and _is_named(paths, path) for paths in ruled)
+
+        return planned(engine.artifacts, engine.git, tool, arguments, writes=writes, is_ruled=is_ruled)
 
     def before_answer(self, answer: str, *, agent: str = "") -> tuple[Violation, ...]:
         """Return the rejections that an answer suggests again.
@@ -513,6 +544,14 @@ class Gates:
         return [
             UncheckedLesson(item=item, proposal=propose(item.text)) for item in items if is_only_words(item)
         ]
+
+
+def _is_named(globs: Collection[str], path: str) -> bool:
+    """Return whether a text is a path by its form, or one that a glob spells out, and not just any word."""
+    name = path.rpartition("/")[2].casefold()
+    return bool(re.search(r"/|\.\w", path)) or any(
+        glob.rpartition("/")[2].casefold() == name for glob in globs
+    )
 
 
 def _known_of(names: Sequence[str], unknown: Sequence[str]) -> tuple[str, ...]:
