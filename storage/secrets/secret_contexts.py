@@ -362,6 +362,7 @@ _ARMOUR = re.compile(
 )
 _LINE = re.compile(r"(?:\s|\\+[nrt]|[\"',+>|#*])+[0-9A-Za-z+/]{6,}={0,2}(?=[\s\\\"']|$)")
 _KEY_LINE = 16
+_FIRST_LINE = re.compile(r"[0-9A-Za-z+/]{16,}={0,2}(?=[\s\\\"']|$)")
 _MOST_BODY = 20_000
 _PIECES = re.compile(
     r"(?<![0-9A-Za-z+/=-])(?:(?<=\\[nrt])|(?<!\\))[0-9A-Za-z+/]{4,}={0,2}(?![0-9A-Za-z+/=-])"
@@ -388,7 +389,9 @@ def private_keys(text: str) -> Iterator[Span]:
 
 
 def key_lines_end(text: str, stop: int) -> int:
-    """Return the end of the lines of base64 that follow an offset."""
+    """Return the end of the lines of base64 that follow an offset, the first one also without a blank."""
+    if first := _FIRST_LINE.match(text, stop):
+        stop = first.end()
     while line := _LINE.match(text, stop):
         stop = line.end()
     return stop

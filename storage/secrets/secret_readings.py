@@ -60,7 +60,12 @@ _BARE = re.compile(
 )
 _HEX = re.compile(r"[0-9a-fA-F]{1,3000}")
 _BLOCK = re.compile(
-    r"[\"']?[ \t]{0,8}:[ \t]{1,8}(?:!\S{1,40}[ \t]{1,8})?[|>][-+0-9]{0,2}[ \t]{0,8}(?:\#[^\n]{0,99})?\r?\n"
+    r"[\"']?[ \t]{0,8}(?::[ \t]{1,8}(?:!\S{1,40}[ \t]{1,8})?[|>][-+0-9]{0,2}[ \t]{0,8}(?:\#[^\n]{0,99})?"
+    r"|(?P<here>[=:(]{1,2}[ \t]{0,8}<<[-~]?[\"']?\w{1,40}[\"']?))\r?\n(?:[ \t]{0,80}\r?\n){0,3}"
+)
+_HERE_LINE = re.compile(r"([ \t]{0,80})([^\s\"'`]{4,512})[ \t]*\r?\n")
+_NEXT_ELEMENT = re.compile(
+    r"[:\s]{0,8}(?:</\w{1,10}>\s{0,40}){1,3}(?:<\w{1,10}[^<>]{0,100}>\s{0,20}){1,4}(?P<value>[^\s<>]{6,512})\s{0,20}<"
 )
 _BLOCK_LINE = re.compile(r"([ \t]{1,80})([^\s\"'`]{4,512})[ \t]*(?:\r?\n|\Z)")
 _MOST_LINES = 200
@@ -80,17 +85,21 @@ def in_readings(text: str, _lowered: str, places: Places) -> Iterator[Span]:
             _block(text, at_end, shortest)
             or _quoted(text, at_end, name, shortest, constant=constant, verb=verb)
             or _bare(text, at_end, name)
+            or _next_element(text, at_end)
         )
         if span:
             yield span
 
 
 def _block(text: str, at: int, shortest: int) -> Span | None:
-    """Find a block of YAML each of whose lines is one word: a value, or one that was folded."""
+    """Find a block of YAML each of whose lines is one word (a value, or a folded one), or a here-document."""
     opened = _BLOCK.match(text, at)
-    line = _BLOCK_LINE.match(text, opened.end()) if opened else None
-    if not opened or not line or not is_made_up(line[2], shortest):
+    here = opened is not None and opened["here"]
+    line = (_HERE_LINE if here else _BLOCK_LINE).match(text, opened.end()) if opened else None
+    if not line or not is_made_up(line[2], shortest):
         return None
+    if here:
+        return line.span(2)
     start, end, indent = line.start(2), line.end(2), line[1]
     for _ in range(_MOST_LINES):
         line = _BLOCK_LINE.match(text, line.end())
@@ -129,7 +138,7 @@ def _quoted(text: str, at: int, name: str, shortest: int, *, constant: bool, ver
         "<",
     ):
         return None
-    if "," in gap and not close:
+    if "," in gap and not close and not gap.rstrip().endswith("="):
         return None
     if not _OPERATORS.search(gap) and not _FLAGS.fullmatch(gap):
         return None
@@ -137,6 +146,12 @@ def _quoted(text: str, at: int, name: str, shortest: int, *, constant: bool, ver
     declared = declared or name == "securestring"
     # In quotes a question mark ends no question.
     return found.span("value") if declared or is_sure(found["value"].replace("?", "!")) else None
+
+
+def _next_element(text: str, at: int) -> Span | None:
+    """Find a value in the element of HTML after the one that ends with the name."""
+    found = _NEXT_ELEMENT.match(text, at)
+    return found.span("value") if found and is_sure(found["value"]) else None
 
 
 def _bare(text: str, at: int, name: str) -> Span | None:

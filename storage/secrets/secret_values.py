@@ -91,7 +91,7 @@ def is_random(value: str) -> bool:
 
 _SURE = 8
 _MIXED_RUN = re.compile(r"[A-Za-z][0-9]{1,64}[A-Za-z]{1,64}[0-9]|[0-9][A-Za-z]{1,64}[0-9]{1,64}[A-Za-z]")
-_LONG_WORD = re.compile(r"[A-Z][a-z]{2,}|[a-z]{3,}|[A-Z]{3,}(?![a-z])")
+_LONG_WORD = re.compile(r"(?=[A-Za-z][a-z]{0,20}?[aeiouy])(?:[A-Z][a-z]{2,}|[a-z]{3,})|[A-Z]{3,}(?![a-z])")
 _LEFT = 5
 _CODE = re.compile(r"(?=[A-Z]{0,40}[0-9])[A-Z0-9]{16,}")
 _NAMED_DIGEST = re.compile(

@@ -52,7 +52,7 @@ def quoted(text):
 
 FORMS = {
     "blocks of YAML": [
-        "password: |\n  {p}\nuser: bob\n", "password: >-\n  {p}\n", "db:\n  password: |-\n    {p}\n  host: x\n", "api_token: |2 # of the api\n    {t}\n", "token: !!str |\n  {t}\n",
+        "password: |\n  {p}\nuser: bob\n", "password: >-\n  {p}\n", "db:\n  password: |-\n    {p}\n  host: x\n", "api_token: |2 # of the api\n    {t}\n", "token: !!str |\n  {t}\n", "token: |+\n\n    {t}\n", "password = <<~EOS\n  {p}\nEOS\n", "password=<<EOF\n{p}\nEOF\n",
     ],
     "texts of several lines": ['password = """\n{p}"""\n', 'password = """{p}"""\n', "api_key = '''{t}'''\n", 'val token = """\n    {t}\n    """'],
     "SQL": [
@@ -82,10 +82,10 @@ FORMS = {
     ],
     "base32": ["TOTP_SECRET={B}", "otpauth://totp/Ex:bob@example.org?secret={B}&issuer=Ex", "totp secret: {B}"],
     "keys without their first line": [
-        "{m}\n-----END RSA PRIVATE KEY-----\n", "a\n{m}\n-----END PRIVATE KEY-----", "  {m}\n  -----END EC PRIVATE KEY-----", "MIIEpAIBAAKCAQEA{t}\n{m}\n", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ{t}\n{m}\n", "MHcCAQEEI{s}{s}",
+        "{m}\n-----END RSA PRIVATE KEY-----\n", "a\n{m}\n-----END PRIVATE KEY-----", "key: -----BEGIN PRIVATE KEY-----{m}", "  {m}\n  -----END EC PRIVATE KEY-----", "MIIEpAIBAAKCAQEA{t}\n{m}\n", "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ{t}\n{m}\n", "MHcCAQEEI{s}{s}",
         "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{m}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----",
     ],
-    "sentences": ["password is {q}", "your password is: {q}", "The api key is {t}.", "Temporary password: {q}", "login: bob / password: {q}", "**Password:** {q}", "Password ........ {q}", "use token {t}", "password\t{q}", "// password: {q}"],
+    "sentences": ["password is {q}", "your password is: {q}", "The api key is {t}.", "Temporary password: {q}", "login: bob / password: {q}", "**Password:** {q}", "Password ........ {q}", "use token {t}", "password\t{q}", "// password: {q}", "<dt>Password</dt><dd>{q}</dd>", "<tr><td>Password</td><td>{q}</td></tr>"],
 }  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def test_what_is_no_secret_stays_as_it_is(ws, text):
 
 
 UNITS = (
-    "password: |\n  ", "password: |\n  x1y2z3w4\n", "| password | token |\n", "password,token\n", "password,token\nq7RkZw91,x\n", "a,password\tb|c;d  e\n", "<th>password</th>", "<tr><th>a</th><th>token</th>", "<tr", "(password) values (", "('a', ", "values (password) ",
+    "password: |\n  ", "password: |\n  x1y2z3w4\n", "| password | token |\n", "password,token\n", "password,token\nq7RkZw91,x\n", "a,password\tb|c;d  e\n", "<th>password</th>", "<tr><th>a</th><th>token</th>", "<tr", "password</a><b>", "password = <<E\n", "password = <<E\n\n\n", "(password) values (", "('a', ", "values (password) ",
     "-----END RSA PRIVATE KEY-----\n", "AAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----\n", "AAAAAAAAAAAAAAAAAAAA\n", "IBAAK", "MIIabcIBAAKAAAAAAAAAAAAAAAAAAAAA\n", '"kty" "d":"', 'password = """', "password $$", "password = String::from(", "password is a b c ", "token .........", "securestring -a ",
     "password&'a ", '"name":"cookie","value":"a=', '"value":"a","name":"token', "auth('a','", "EEEEEEEE", b64(b64(b64("password "))), b64("%25252525"), "password => ", "token\n  ",
 )  # fmt: skip
