@@ -101,7 +101,11 @@ def status(engine: Engine) -> WorkspaceStatus:
     active: dict[str, int] = {}
     for item in state.active():
         active[item.kind] = active.get(item.kind, 0) + 1
-    run = state.last_run
+    run, waiting = state.last_run, waiting_views(engine)
+    goes_on = (
+        run is not None and run.status == "WAITING" and run.cause not in state.held({c.run for c in waiting})
+    )
+    decided = ", decided" if goes_on else ""
     return WorkspaceStatus(
         root=str(engine.root),
         title=state.title,
@@ -113,14 +117,14 @@ def status(engine: Engine) -> WorkspaceStatus:
         active=active,
         candidates=sum(1 for _ in state.active(status="candidate")),
         pending=tuple(call.call_id for call in state.pending.values() if call.approved is not False),
-        last_run=f"{run.run} {run.status}: {run.task}" if run else "",
+        last_run=f"{run.run} {run.status}{decided}: {run.task}" if run else "",
         outside=outside,
         damage=tuple(write_path.log.damage),
         notes=tuple(write_path.notes),
         rules=_rules(state),
         restricted=engine.trust.why_restricted(),
         followed=followed(engine.following.current(), state),
-        waiting=waiting_views(engine),
+        waiting=waiting,
     )
 
 

@@ -10,6 +10,7 @@ from agentx.inspector.access import InspectorError
 from agentx.inspector.overview import read_only
 from agentx.memory.editing import NoSuchItem
 from agentx.policy import unknown_outcomes
+from agentx.policy.approval_view import NotAsShown
 from agentx.storage.events.types import Event
 from agentx.storage.text import encodable
 from agentx.synthesis.memory.items import MemoryItem
@@ -30,6 +31,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         text: The new text of an item.
         reason: The user's reason to retire an item, or for a decision on a call.
         other: The item that is merged into it, or separated from it.
+        shown: Digest of the call as the page showed it.
     """
 
     what: str
@@ -38,6 +40,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str = ""
     reason: str = ""
     other: str = ""
+    shown: str = ""
 
 
 OF_ITEMS: dict[str, Callable[[Workspace, Act], MemoryItem]] = {
@@ -53,8 +56,12 @@ OF_ITEMS: dict[str, Callable[[Workspace, Act], MemoryItem]] = {
 """Acts on a memory item, by name."""
 
 OF_CALLS: dict[str, Callable[[Workspace, Act], Event]] = {
-    "approve": lambda ws, act: ws.approve(act.id, reason=encodable(act.reason), asked=ASKED),
-    "deny": lambda ws, act: ws.approve(act.id, approved=False, reason=encodable(act.reason), asked=ASKED),
+    "approve": lambda ws, act: ws.approve(
+        act.id, reason=encodable(act.reason), asked=ASKED, shown=_require_shown(act)
+    ),
+    "deny": lambda ws, act: ws.approve(
+        act.id, approved=False, reason=encodable(act.reason), asked=ASKED, shown=act.shown
+    ),
     "went_through": lambda ws, act: unknown_outcomes.settle(
         ws.engine, act.id, succeeded=True, reason=encodable(act.reason)
     ),
@@ -93,7 +100,10 @@ def act(ws: Workspace, body: bytes) -> dict[str, Any]:
             item = OF_ITEMS[asked.what](ws, asked)
         else:
             _require_waiting(asked, before)
-            OF_CALLS[asked.what](ws, asked)
+            try:
+                OF_CALLS[asked.what](ws, asked)
+            except NotAsShown as error:
+                raise InspectorError(409, str(error)) from error
     ws.flush()
     state = ws.engine.snapshot()
     made = next(iter(ws.events(before.seq)), None)
@@ -119,6 +129,19 @@ def _require_seen(asked: Act, state: State) -> None:
             raise InspectorError(409, f"{name} changed in event {item.changed_seq}: look at it again.")
 
 
+def _require_shown(asked: Act) -> str:
+    """Return the digest of what the user was shown.
+
+    Raises:
+        InspectorError: There is none, so nobody can have seen all of the call.
+    """
+    if not asked.shown:
+        raise InspectorError(
+            400, "An approval says what was shown: `shown` is the `digest` of `approvals/ID`."
+        )
+    return asked.shown
+
+
 def _require_waiting(asked: Act, state: State) -> None:
     """Check that nobody has decided on a call meanwhile.
 
@@ -126,5 +149,6 @@ def _require_waiting(asked: Act, state: State) -> None:
         InspectorError: It does not wait any more, or another call has its name now.
     """
     call = state.pending.get(asked.id)
-    if call is None or call.seq > asked.seq:
+    decided = call is not None and call.approved is not None and asked.what in {"approve", "deny"}
+    if call is None or call.seq > asked.seq or decided:
         raise InspectorError(409, f"The call {asked.id!r} does not wait any more: look again.")

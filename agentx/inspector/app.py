@@ -251,6 +251,7 @@ def _application(inspector: Inspector) -> App:
 
 READINGS: tuple[tuple[str, Reading], ...] = (
     ("overview", overview.overview),
+    ("approvals/{id:path}", overview.approval),
     ("events", events.page),
     ("events/{seq}", events.detail),
     ("moments", events.moments),

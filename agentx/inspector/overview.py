@@ -3,18 +3,25 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from agentx.inspector import fleet
-from agentx.inspector.access import Grant, short_id
+from agentx.inspector.access import Grant, InspectorError, short_id
 from agentx.inspector.asking import Asked
 from agentx.policy import approvals
-from agentx.storage.text import encodable, one_line, shorten
+from agentx.policy.approval_view import ApprovalView, ShownText, approval_view, heading, pieces, title_of
+from agentx.storage.text import clip, encodable, one_line, shorten
+from agentx.storage.visible import visible
 from agentx.synthesis.memory.items import is_shown_only
 from agentx.synthesis.state.state import PendingCall, State
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
-_ARGUMENT = 2_000
-"""Characters shown of each argument of a call that waits for approval."""
+_ARGUMENT = 200
+"""Characters of each argument in the line of a call that waits; :func:`approval` has all of it."""
+
+_MOST_PIECES = 5_000
+"""A page that draws more marks than this one by one stands still; then all of a text is one piece."""
 
 
 def listed(grant: Grant, titles: dict[str, str], version: str) -> dict[str, Any]:
@@ -78,10 +85,37 @@ def _call(call: PendingCall) -> dict[str, Any]:
         "call_id": call.call_id,
         "seq": call.seq,
         "tool": call.tool,
+        "what": title_of(call),
         "run": call.run,
-        "arguments": {name: encodable(str(value))[:_ARGUMENT] for name, value in call.arguments.items()},
+        "arguments": {name: clip(encodable(str(value)), _ARGUMENT) for name, value in call.arguments.items()},
         "reason": call.reason,
     }
+
+
+def approval(ws: Workspace, asked: Asked) -> dict[str, Any]:
+    """Return all that a person decides on, in the pieces of which some are marks of what cannot be seen.
+
+    Raises:
+        InspectorError: The call does not wait.
+    """
+    name = asked.text("id")
+    call = next((call for call in approvals.waiting(ws.engine) if call.call_id == name), None)
+    if call is None:
+        raise InspectorError(404, f"The call {name!r} does not wait any more.")
+    view = approval_view(ws.engine, call)
+    return {
+        **msgspec.to_builtins(view),
+        "question": visible(view.question),
+        "arguments": [_part(view, one) for one in view.arguments],
+        "files": [_part(view, one) for one in view.files],
+    }
+
+
+def _part(view: ApprovalView, one: ShownText) -> dict[str, Any]:
+    parts = pieces(view, one)
+    if len(parts) > _MOST_PIECES:
+        parts = [("".join(text for text, _ in parts), False)]
+    return {"heading": heading(one), "state": one.state, "pieces": parts}
 
 
 def health(ws: Workspace, state: State) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from agentx.pipelines.board import board_of
 from agentx.pipelines.pointing.changes import OutOfDate
 from agentx.pipelines.upkeep.out_of_date import overview
 from agentx.pipelines.upkeep.started import plan_of, present, started
+from agentx.policy import approvals
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.cognition_events import Interacted
 from agentx.storage.events.direction_events import DirectiveFailed, DirectiveIssued
@@ -24,17 +25,22 @@ from agentx.storage.events.types import (
     Event,
     RunStarted,
     ToolCallExecuted,
+    ToolCallRequested,
 )
 from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.memory.vitality import days_between
 from agentx.synthesis.pipelines.definition.pipeline import Loop, Role
 from agentx.synthesis.pipelines.definition.plan import is_by_engine, is_by_model, is_by_person
+from agentx.synthesis.state.state import State
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 MOST_STEPS = 500
 """Maximum number of steps of one run that are shown at once."""
+
+DECIDED = "DECIDED"
+"""Status of a run, or a call, that waited for a person who has decided, and that was not resumed since."""
 
 MOST_READ = 5_000
 """Maximum number of events that are read for them at once."""
@@ -64,7 +70,7 @@ def runs(ws: Workspace, asked: Asked) -> dict[str, Any]:
     found, total = ws.engine.links.at(state, lambda index: latest(index.runs))
     directives = _directives(ws, found[:limit])
     return {
-        "runs": [_run(run, directives.get(run.record.directive)) for run in found[:limit]],
+        "runs": [_run(ws, run, directives.get(run.record.directive)) for run in found[:limit]],
         "next": found[limit - 1].record.seq if len(found) > limit else None,
         "total": total,
     }
@@ -75,9 +81,12 @@ def _directives(ws: Workspace, found: list[RunSummary]) -> dict[int, Event]:
     return {event.seq: event for event in events_at(ws.engine.log, wanted)}
 
 
-def _run(run: RunSummary, directive: Event | None) -> dict[str, Any]:
+def _run(ws: Workspace, run: RunSummary, directive: Event | None) -> dict[str, Any]:
     record = run.record
-    end = {"seq": record.ended_seq, "at": record.ended_at, "outcome": record.status, "reason": record.reason}
+    status = record.status
+    if status == "WAITING" and all(call.run != record.run for call in approvals.waiting(ws.engine)):
+        status = DECIDED
+    end = {"seq": record.ended_seq, "at": record.ended_at, "outcome": status, "reason": record.reason}
     lasted = days_between(record.at, record.ended_at or run.last_at) * _SECONDS_A_DAY
     return {
         "id": record.run,
@@ -85,7 +94,7 @@ def _run(run: RunSummary, directive: Event | None) -> dict[str, Any]:
         "model": record.model,
         "task": record.task,
         "summary": record.summary,
-        "status": record.status or "session",
+        "status": status or "session",
         "started": {"seq": record.seq, "at": record.at, "cause": record.cause},
         "ended": end if record.ended_seq else None,
         "last": {"seq": run.last, "at": run.last_at},
@@ -131,7 +140,7 @@ def run_detail(ws: Workspace, asked: Asked) -> dict[str, Any]:
     run = ws.engine.links.at(state, lambda index: index.runs.get(name))
     if run is None:
         raise InspectorError(404, f"There is no run {name!r}.")
-    shown = _run(run, _directives(ws, [run]).get(run.record.directive))
+    shown = _run(ws, run, _directives(ws, [run]).get(run.record.directive))
     steps: list[dict[str, Any]] = []
     directives = []
     after = max(asked.number("after"), run.record.seq - 1)
@@ -142,7 +151,7 @@ def run_detail(ws: Workspace, asked: Asked) -> dict[str, Any]:
         end = event.seq
         if isinstance(event.data, DirectiveIssued | DirectiveFailed):
             directives.append(_directive(event))
-        if event.run == name and (step := _step(event)):
+        if event.run == name and (step := _step(event) or _asked_step(ws, event, state)):
             steps.append(step)
     first = event_at(ws.engine.log, run.record.seq)
     task = first.data.task if first and isinstance(first.data, RunStarted) else None
@@ -153,6 +162,31 @@ def run_detail(ws: Workspace, asked: Asked) -> dict[str, Any]:
         "next": end if end < run.last else None,
         "prompt": cut(ws.read_body(task)) if task else cut(run.record.task),
         "directives": directives,
+    }
+
+
+def _asked_step(ws: Workspace, event: Event, state: State) -> dict[str, Any] | None:
+    """Return a call that has no result yet because a person must decide on it, or just did."""
+    call = state.pending.get(event.data.call_id) if isinstance(event.data, ToolCallRequested) else None
+    if call is None or call.seq != event.seq or not call.awaits_approval:
+        return None
+    decided = approvals.decision(ws.engine, call)
+    text, status = {
+        None: (f"{call.tool} waits for you", "WAITING"),
+        True: (f"{call.tool} was approved: `agentx run` goes on", DECIDED),
+        False: (f"{call.tool} was refused: {call.reason or 'no reason was given'}", "DENIED"),
+    }[decided]
+    return {
+        "seq": event.seq,
+        "at": event.at,
+        "actor": event.actor,
+        "type": event.type,
+        "text": one_line(text),
+        "tool": call.tool,
+        "ok": False,
+        "status": status,
+        "duration_s": 0.0,
+        "exit_code": None,
     }
 
 

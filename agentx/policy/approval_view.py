@@ -33,6 +33,10 @@ _HEAD, _TAIL = 700, 500
 _HEAD_LINES, _TAIL_LINES = 12, 8
 
 
+class NotAsShown(UsageError):
+    """The call is not what a person was shown, so nothing is decided."""
+
+
 class ShownText(msgspec.Struct, frozen=True, kw_only=True):
     """An argument of a call, or a file.
 
@@ -100,12 +104,20 @@ def approval_view(engine: Engine, call: PendingCall) -> ApprovalView:
         seq=call.seq,
         tool=call.tool,
         run=call.run,
-        what=clip(call.tool, 100),
+        what=title_of(call),
         question=f"May {clip(call.tool, 100)} run?",
         arguments=arguments,
         notes=tuple(dict.fromkeys(notes)),
         digest=_digest(call, recorded, {}),
     )
+
+
+def title_of(call: PendingCall) -> str:
+    """Return what is decided on in a few words: the tool, or the stage of a pipeline."""
+    if call.tool != APPROVE_STAGE:
+        return clip(call.tool, 100)
+    stage, item = (str(call.arguments.get(name, "")) for name in ("stage", "item"))
+    return f"stage {clip(key_of(stage, item), 100)}"
 
 
 def waiting_views(engine: Engine) -> tuple[ApprovalView, ...]:
@@ -117,10 +129,10 @@ def require_shown(engine: Engine, call: PendingCall, shown: str) -> None:
     """Check that a call is still what a person was shown.
 
     Raises:
-        UsageError: It is not.
+        NotAsShown: It is not.
     """
     if approval_view(engine, call).digest != shown:
-        raise UsageError(
+        raise NotAsShown(
             f"{call.call_id} is not what was shown any more, so nothing was decided: look at it again with "
             f"`agentx approve {call.call_id}`."
         )
@@ -166,7 +178,6 @@ def _of_stage(engine: Engine, call: PendingCall, given: dict[str, Any], recorded
     manifest = engine.git.manifest()
     now = {path: manifest[path].oid for path in (*files, *writes) if path in manifest}
     files |= {path: now.get(path, "") for path in writes}  # what the person wrote since they were asked
-    stage = key_of(str(given.get("stage", "")), str(given.get("item", "")))
     notes = [
         f"{visible(path)} has changed since it was asked: the pipeline will ask again."
         for path, blob in files.items()
@@ -180,8 +191,8 @@ def _of_stage(engine: Engine, call: PendingCall, given: dict[str, Any], recorded
         seq=call.seq,
         tool=call.tool,
         run=call.run,
-        what=f"stage {clip(stage, 100)}",
-        question=str(given.get("question", "")).strip() or f"Is {clip(stage, 100)} as it should be?",
+        what=title_of(call),
+        question=str(given.get("question", "")).strip() or f"Is {title_of(call)} as it should be?",
         files=shown,
         notes=tuple(dict.fromkeys([*notes, *(note for one in shown for note in notes_on(one.text))])),
         accept="Accept",

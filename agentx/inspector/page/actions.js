@@ -2,7 +2,7 @@
 import { act, useGet } from "./api.js";
 import { createContext, html, useCallback, useContext, useEffect, useRef, useState } from "./lib.js";
 import { useLive } from "./live.js";
-import { Badge, Dialog, ErrorBox, EventLink, Field, Text } from "./parts.js";
+import { Badge, Dialog, ErrorBox, EventLink, Field, Loaded, Text } from "./parts.js";
 import { shorten } from "./text.js";
 
 /**
@@ -117,37 +117,80 @@ function ActDialog({ what, item, busy, onSend, onClose }) {
   <//>`;
 }
 
-/** The facts of a call as text: its tool and its arguments, one a line. */
-function argumentsOf(call) {
-  const given = call.arguments && typeof call.arguments === "object" ? Object.entries(call.arguments) : [];
-  return given.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value, null, 2)}`).join("\n");
-}
-
 /** The command line of a call if it has one, otherwise its tool. */
 const gist = (call) => String(call.arguments?.command ?? call.arguments?.path ?? "");
 
+/** Text in pieces, some of which are marks of what cannot be seen. A diff has its lines coloured. */
+function Pieces({ pieces, diff }) {
+  if (!diff) return pieces.map(([text, mark], index) => (mark ? html`<span class="unseen" key=${index}>${text}</span>` : text));
+  const lines = [[]];
+  for (const [text, mark] of pieces) {
+    text.split("\n").forEach((line, index) => {
+      if (index) lines.push([]);
+      lines.at(-1).push(mark ? html`<span class="unseen">${line}</span>` : line);
+    });
+  }
+  const tone = (line) => ({ "+": "added", "-": "removed" })[typeof line[0] === "string" ? line[0][0] : ""] ?? "";
+  return lines.map((line, index) => html`<span class=${tone(line)} key=${index}>${line}${"\n"}</span>`);
+}
+
+/** Characters and lines from which on the end of a text is out of sight, so that it is shown below as well. */
+const LONG = 1200, LONG_LINES = 14, END = 300, END_LINES = 4;
+
+/** The last pieces of a text, where its box cannot hold all of it. */
+function endOf(pieces) {
+  const whole = pieces.reduce((sum, [text]) => sum + text.length, 0);
+  const lines = pieces.reduce((sum, [text]) => sum + text.split("\n").length - 1, 1);
+  if (whole <= LONG && lines <= LONG_LINES) return null;
+  const end = [];
+  let left = END, leftLines = END_LINES;
+  for (const [text, mark] of [...pieces].reverse()) {
+    const some = mark ? text : text.slice(-left).split("\n").slice(-leftLines).join("\n");
+    end.unshift([some, mark]);
+    left -= some.length;
+    leftLines -= some.split("\n").length - 1;
+    if (left <= 0 || leftLines <= 1 || some !== text) break;
+  }
+  return end;
+}
+
+/** An argument or a file: its name and length, all of it to scroll through, and its end. */
+function Asked({ one }) {
+  const end = endOf(one.pieces);
+  return html`<section class="asked">
+    <h3><${Text} text=${one.heading} most=${400} /></h3>
+    ${one.pieces.length > 0 && html`<pre class="asked-text" tabindex="0" data-asked><${Pieces} pieces=${one.pieces} diff=${one.state === "changed"} /></pre>`}
+    ${end && html`<p class="note">Scroll for all of it. It ends with:</p><pre class="asked-text asked-end" data-end><${Pieces} pieces=${end} /></pre>`}
+  </section>`;
+}
+
 function DecideDialog({ workspace, call, acts, onClose }) {
+  const found = useGet([workspace, "approvals", call.call_id]);
   const [reason, setReason] = useState("");
-  const first = useRef(null);
-  useEffect(() => first.current?.focus(), []);
-  const send = async (what) => {
-    await acts.run({ what, id: call.call_id, seq: call.seq, ...(reason.trim() ? { reason: reason.trim() } : {}) });
-    onClose();
-  };
-  return html`<${Dialog} title=${`May ${call.tool} run?`} onClose=${onClose}>
-    <div class="act-form">
-      ${call.reason && html`<p><${Text} text=${call.reason} most=${600} /></p>`}
-      <${Text} text=${argumentsOf(call) || "No arguments."} block=${true} />
-      <p class="note">An approval is for this call alone, exactly as it stands here; the agent goes on with its next run. Asked in event${" "}
-        <${EventLink} workspace=${workspace} seq=${call.seq} /></p>
-      <${Field} label="Reason (the agent is told; may be empty)"><textarea ref=${first} rows="2" value=${reason} maxlength="2000"
-        onInput=${(event) => setReason(event.currentTarget.value)}></textarea><//>
-      <div class="act-buttons">
-        <button class="quiet" onClick=${onClose}>Decide later</button>
-        <button data-act="deny" disabled=${acts.busy !== ""} onClick=${() => send("deny")}>Deny</button>
-        <button data-act="approve" class="primary" disabled=${acts.busy !== ""} onClick=${() => send("approve")}>Approve once</button>
-      </div>
-    </div>
+  const box = useRef(null);
+  useEffect(() => box.current?.focus(), []);
+  return html`<${Dialog} title="Waiting for you" onClose=${onClose} wide=${true}>
+    <${Loaded} from=${found}>${(view) => {
+      const send = async (what) => {
+        await acts.run({ what, id: view.call_id, seq: view.seq, shown: view.digest, ...(reason.trim() ? { reason: reason.trim() } : {}) });
+        onClose();
+      };
+      const asked = [...view.arguments, ...view.files];
+      return html`<div class="act-form">
+        <p class="asked-question" ref=${box} tabindex="-1"><${Text} text=${view.question} most=${4000} /></p>
+        ${view.notes.map((note) => html`<p class="asked-note" key=${note}><${Text} text=${note} most=${600} /></p>`)}
+        <div class="asked-all">${asked.length ? asked.map((one, index) => html`<${Asked} key=${index} one=${one} />`) : html`<p class="note">No arguments.</p>`}</div>
+        <p class="note">Your answer is for exactly what is shown here; if it changes meanwhile, it is refused. ${view.what} <code><${Text} text=${view.call_id} most=${80} /></code>, asked in event${" "}
+          <${EventLink} workspace=${workspace} seq=${view.seq} /></p>
+        <${Field} label=${view.wants_reason ? "What must be done again, and why (needed to send it back)" : "Reason (the agent is told; may be empty)"}><textarea rows="2" value=${reason} maxlength="2000"
+          onInput=${(event) => setReason(event.currentTarget.value)}></textarea><//>
+        <div class="act-buttons">
+          <button class="quiet" onClick=${onClose}>Decide later</button>
+          <button data-act="deny" disabled=${acts.busy !== "" || (view.wants_reason && !reason.trim())} onClick=${() => send("deny")}>${view.refuse}</button>
+          <button data-act="approve" class="primary" disabled=${acts.busy !== ""} onClick=${() => send("approve")}>${view.accept}</button>
+        </div>
+      </div>`;
+    }}<//>
   <//>`;
 }
 
@@ -183,7 +226,7 @@ export function Waiting({ workspace, children }) {
     ${(waiting.length > 0 || acts.result) && html`<section class="waiting" aria-label="Waiting for you">
     ${waiting.slice(0, 5).map((call) => html`<div class="waiting-call" key=${call.call_id} data-waiting=${call.call_id}>
       <${Badge} tone="warn">Waiting for you<//>
-      <span class="waiting-what"><strong><${Text} text=${call.tool} most=${60} /></strong>${gist(call) && html` <code><${Text} text=${gist(call)} most=${120} /></code>`}</span>
+      <span class="waiting-what"><strong><${Text} text=${call.what} most=${60} /></strong>${gist(call) && html` <code><${Text} text=${gist(call)} most=${120} /></code>`}</span>
       ${!readOnly && html`<button class="primary" onClick=${() => setOpen(call)}>Decide…</button>`}
     </div>`)}
     ${waiting.length > 5 && html`<p class="note">And ${waiting.length - 5} more.</p>`}

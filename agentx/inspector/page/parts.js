@@ -127,7 +127,7 @@ export function Choice({ label, value, options, onChange }) {
 }
 
 /** A dialog; Escape and a click beside it close it. */
-export function Dialog({ title, onClose, children }) {
+export function Dialog({ title, onClose, children, wide = false }) {
   const box = useRef(null);
   useEffect(() => {
     const dialog = box.current;
@@ -138,7 +138,7 @@ export function Dialog({ title, onClose, children }) {
       before?.focus?.();
     };
   }, []);
-  return html`<dialog ref=${box} aria-label=${title} onClose=${onClose}
+  return html`<dialog ref=${box} class=${wide ? "wide" : ""} aria-label=${title} onClose=${onClose}
     onClick=${(event) => event.target === box.current && onClose()}>
     <div class="dialog">
       <header><h2>${title}</h2><button class="quiet" aria-label="Close" onClick=${onClose}>✕</button></header>

@@ -28,7 +28,7 @@ export const checkedTone = (checked) => (checked === "enforced" ? "good" : "");
 const OUTCOME = {
   COMPLETED: "good", SUCCEEDED: "good", passed: "good", proved: "good", proven: "good",
   FAILED: "bad", failed: "bad", broken: "bad", DENIED: "bad", critical: "bad",
-  WAITING: "warn", LIMIT_REACHED: "warn", INTERRUPTED: "warn", PARTIAL: "warn", REOPENED: "warn", high: "warn", unproven: "warn",
+  WAITING: "warn", DECIDED: "warn", LIMIT_REACHED: "warn", INTERRUPTED: "warn", PARTIAL: "warn", REOPENED: "warn", high: "warn", unproven: "warn",
   RUNNING: "accent", running: "accent",
 };
 /** The tone of an outcome of a run, a call, a flow or a problem. */

@@ -92,16 +92,48 @@ def test_a_waiting_call_is_decided_from_the_page(configured):
     ask(ws)
     (call,) = read(ws, "overview")["waiting"]
     assert (call["call_id"], call["tool"], call["arguments"]["path"]) == ("call-1", "write_file", "a.txt")
+    assert call["what"] == "write_file"
+    shown = read(ws, "approvals/{id:path}", id="call-1")["digest"]
     late = {"what": "deny", "id": "call-1", "seq": call["seq"] - 1}
     with pytest.raises(InspectorError) as refused:
         acts.act(ws, json.dumps(late).encode())
     assert refused.value.status == 409
-    done = acts.act(ws, json.dumps({**late, "what": "approve", "seq": call["seq"]}).encode())
+    approve = {**late, "what": "approve", "seq": call["seq"]}
+    with pytest.raises(InspectorError, match="says what was shown"):
+        acts.act(ws, json.dumps(approve).encode())
+    with pytest.raises(InspectorError, match="not what was shown any more"):
+        acts.act(ws, json.dumps({**approve, "shown": "0" * 32}).encode())
+    assert ws.state.pending["call-1"].approved is None
+    done = acts.act(ws, json.dumps({**approve, "shown": shown}).encode())
     assert done["event"]["type"] == "ApprovalDecided"
     (decided,) = (event for event in ws.events() if event.type == "ApprovalDecided")
     assert (decided.actor, decided.data.asked, decided.data.approved) == ("user", acts.ASKED, True)
     assert read(ws, "overview")["waiting"] == []
+    with pytest.raises(InspectorError):
+        acts.act(ws, json.dumps({**approve, "what": "deny", "shown": shown}).encode())
     assert ask(ws).status == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    ("approved", "step", "run"),
+    [(None, "WAITING", "WAITING"), (True, "DECIDED", "DECIDED"), (False, "DENIED", "DECIDED")],
+)
+def test_a_call_without_a_result_is_a_step_that_says_what_was_decided(configured, approved, step, run):
+    ws = configured(ASKS)
+    begin = RunStarted(task=Body("Write it."), agent="main", model="m")
+    ws.record(Draft(data=begin, actor="agent:main", run="r-1", cause=ws.say("Write it.").seq))
+    arguments = {"path": "a.txt", "content": "x"}
+    ws.tools.call("write_file", arguments, call_id="call-1", run="r-1", actor="agent:main")
+    ws.record(Draft(data=RunEnded(status="WAITING"), actor="agent:main", run="r-1"))
+    if approved is not None:
+        ws.approve("call-1", approved=approved, reason="No need.")
+    (shown,) = read(ws, "runs/{id:path}", id="r-1")["steps"]
+    assert (shown["tool"], shown["status"], shown["ok"]) == ("write_file", step, False)
+    assert ("No need." in shown["text"]) is (approved is False)
+    assert read(ws, "runs")["runs"][0]["ended"]["outcome"] == run
+    ws.tools.call("write_file", arguments, call_id="call-1", run="r-1", actor="agent:main")
+    (shown,) = read(ws, "runs/{id:path}", id="r-1")["steps"] if approved is not None else [{"status": ""}]
+    assert shown["status"] == {True: "SUCCEEDED", False: "DENIED", None: ""}[approved]
 
 
 def test_two_rules_are_merged_and_separated_from_the_page(configured):

@@ -37,7 +37,7 @@ function RunList({ workspace }) {
   const [next, setNext] = useState(null);
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  useFresh(workspace, found.reload, (row) => row.type === "RunStarted" || row.type === "RunEnded");
+  useFresh(workspace, found.reload, (row) => ["RunStarted", "RunEnded", "ApprovalDecided"].includes(row.type));
   useEffect(() => {
     if (found.data && !older.length) setNext(found.data.next ?? null);
   }, [found.data]);
@@ -88,7 +88,7 @@ function Steps({ workspace, steps, whole }) {
     return html`<li key=${step.seq} class=${step.ok === false ? "bad" : ""}>
       <span class="step-number">${index + 1}</span>
       <span class="step-what"><strong><${Text} text=${step.tool || STEP[step.type] || step.type} most=${60} /></strong> <${EventLink} workspace=${workspace} seq=${step.seq} text=${step.text} row=${true} /></span>
-      <span class="step-state">${step.ok === false ? html`<${Badge} tone="bad">${outcomeWords(step.status)}<//>` : null}</span>
+      <span class="step-state">${step.ok === false ? html`<${Badge} tone=${outcomeTone(step.status)}>${outcomeWords(step.status)}<//>` : null}</span>
       <span class="step-took">${step.tool ? duration(step.duration_s) : ""}</span>
       ${step.tool && html`<${DurationBar} from=${whole ? start / whole : 0} share=${whole ? took / whole : 0} tone=${step.ok === false ? "bad" : ""} />`}
     </li>`;
@@ -97,7 +97,7 @@ function Steps({ workspace, steps, whole }) {
 
 function OneRun({ workspace, id }) {
   const found = useGet([workspace, "runs", id]);
-  useFresh(workspace, found.reload, (row) => row.run === id || row.type === "RunEnded");
+  useFresh(workspace, found.reload, (row) => row.run === id || row.type === "RunEnded" || row.type === "ApprovalDecided");
   return html`<p class="back"><a href=${link(workspace, "runs")}>← Runs</a></p>
     <${Loaded} from=${found}>${(run) => {
       const outcome = outcomeOf(run);

@@ -282,7 +282,8 @@ def test_a_call_that_waits_is_shown_on_every_page_and_denied_with_a_reason(watch
         assert "sh tools/publish.sh" in looking.page.inner_text(".waiting")
     before = opened.state.seq
     looking.page.click(".waiting-call button")
-    assert "command: sh tools/publish.sh" in looking.page.inner_text("dialog")
+    looking.page.wait_for_selector("dialog [data-asked]")
+    assert looking.page.inner_text("dialog [data-asked]") == "sh tools/publish.sh"
     assert violations(looking.page) == []
     looking.page.fill("dialog textarea", "Not without a backup.")
     looking.page.click("dialog [data-act=deny]")
