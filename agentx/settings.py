@@ -10,6 +10,7 @@ import ctypes
 import math
 import os
 import re
+import resource
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,12 @@ import msgspec
 
 RUN = "AGENTX_RUN"
 """Variable with a token of the run, in the environment of each command and program that a run starts."""
+
+RLIMIT_LOCKS = 10
+"""Number of a limit that Linux keeps and no longer applies; see getrlimit(2)."""
+
+MARK = 1 << 40
+"""What that limit is in each program that a run starts."""
 
 DATABASE = "AGENTX_FLEET_DATABASE"
 """Variable with the URL of a fleet's database; it counts as a key, wherever in it the password is."""
@@ -103,8 +110,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def inside_run(self) -> bool:
-        """Whether this process was started, directly or indirectly, by an agent's run."""
-        return bool(self.environ.get(RUN))
+        """Whether this process was started, directly or indirectly, by an agent's run.
+
+        A run's programs can clear their environment, so the mark of the process counts, too.
+        """
+        return bool(self.environ.get(RUN)) or is_marked()
+
+
+def is_marked() -> bool:
+    """Return whether this process has the mark of a program that a run started, or a lower limit.
+
+    A process can lower its limits, and without privileges it cannot raise them again.
+    """
+    hard = resource.getrlimit(RLIMIT_LOCKS)[1] if sys.platform == "linux" else resource.RLIM_INFINITY
+    return hard != resource.RLIM_INFINITY and hard <= MARK
 
 
 def is_key(name: str, value: str) -> bool:

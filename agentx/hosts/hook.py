@@ -67,7 +67,7 @@ _ANEW = {-32001, -32004}
 
 _FAILED, _INSIDE_RUN = -32000, -32002
 _LOCKS, _MARK = 10, 1 << 40
-"""The limit by which a process of an agent's run is known; see :func:`agentx.quality.process.marked`."""
+"""The limit by which a process of an agent's run is known; see :func:`agentx.settings.is_marked`."""
 
 
 class AgentsHook(AgentXError):
@@ -147,7 +147,7 @@ def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> Host
         pass
     key = os.urandom(12).hex()
     try:
-        if environ.get("AGENTX_RUN") or resource.getrlimit(_LOCKS)[1] == _MARK:
+        if environ.get("AGENTX_RUN") or 0 <= resource.getrlimit(_LOCKS)[1] <= _MARK:
             return _inside_run(action, workspace)
         if place.is_off(environ):
             in_process = __import__("agentx.hosts.served.serving", fromlist=["in_process"]).in_process

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentx.settings import RUN
+from agentx.settings import MARK, RLIMIT_LOCKS, RUN
 
 READ_BYTES = 1 << 16
 TERM_GRACE_S = 2.0
@@ -29,10 +29,6 @@ DRAIN_S = 0.5
 """How long the pipe may stay open after the program itself has exited."""
 KILL_WAIT_S = 5.0
 POLL_S = 0.05
-RLIMIT_LOCKS = 10
-"""Number of a limit that Linux keeps and no longer applies; see getrlimit(2)."""
-
-_MARK = 1 << 40
 COOKIE = RUN
 """The environment variable that identifies processes that left the group (Linux)."""
 
@@ -177,18 +173,14 @@ def marked() -> Callable[[], None] | None:
     """Return what marks a process, before it runs a program, as started by an agent's run.
 
     The mark is a lower limit of file locks, which Linux does not apply. All that the program starts inherits
-    it; clearing the environment or leaving the session does not remove it. The server reads it.
+    it; clearing the environment or leaving the session does not remove it. :attr:`Settings.inside_run` and
+    the server read it.
     """
     if sys.platform != "linux":
         return None
     hard = resource.getrlimit(RLIMIT_LOCKS)[1]
-    lower = _MARK if hard == resource.RLIM_INFINITY else max(0, hard - 1)
+    lower = MARK if hard == resource.RLIM_INFINITY else max(0, min(MARK, hard - 1))
     return functools.partial(resource.setrlimit, RLIMIT_LOCKS, (lower, lower))
-
-
-def is_marked() -> bool:
-    """Return whether this process has the mark of :func:`marked`."""
-    return sys.platform == "linux" and resource.getrlimit(RLIMIT_LOCKS)[1] == _MARK
 
 
 def _read_until_exit(process: subprocess.Popen[bytes], pipe: int, kept: HeadAndTail, deadline: float) -> bool:

@@ -17,8 +17,7 @@ from contextlib import closing, suppress
 
 import msgspec
 
-from agentx.quality.process import RLIMIT_LOCKS
-from agentx.settings import RUN
+from agentx.settings import RLIMIT_LOCKS, RUN
 
 _CREDENTIALS = struct.Struct("3i")
 """``struct ucred``: pid, uid, gid."""

@@ -20,7 +20,6 @@ from agentx.client.identity import identity
 from agentx.core.long_lived import collect_garbage
 from agentx.fleet.place import Place
 from agentx.mcp.over_http import McpOverHttp
-from agentx.quality.process import is_marked
 from agentx.server.agent_calls import ServedDesk
 from agentx.server.calls import ServedCall
 from agentx.server.code import LoadedCode
@@ -376,7 +375,7 @@ def refuse_runs(settings: Settings) -> None:
     Raises:
         ServedFromRun: One did.
     """
-    if settings.inside_run or is_marked():
+    if settings.inside_run:
         raise ServedFromRun("No server is started inside an agent's run: it could not tell agents from you.")
 
 

@@ -12,6 +12,7 @@ words in a row, by which a part of a longer sentence is found.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import NamedTuple
@@ -225,12 +226,21 @@ def _words(text: str) -> list[_Word]:
             lead += 1
         if match["skipped"] or (lead < len(leads) and leads[lead][0] <= match.start()):
             continue
-        said = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", match.group()).casefold()))
+        said = _said(match.group())
         if said:
-            part = bool(_PART_END.search(text, behind, match.start()))
-            found.append(_Word(said, *match.span(), _break(text, behind, match.start()), part))
-            behind = match.end()
+            start, end = match.span()
+            if text[behind:start] == " ":  # between most words
+                found.append(_Word(said, start, end, " ", part=False))
+            else:
+                part = bool(_PART_END.search(text, behind, start))
+                found.append(_Word(said, start, end, _break(text, behind, start), part))
+            behind = end
     return found
+
+
+@lru_cache(maxsize=20_000)
+def _said(word: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", word).casefold()))
 
 
 def _break(text: str, start: int, end: int) -> str:
@@ -261,7 +271,8 @@ def _sentences(words: Sequence[_Word]) -> list[_Unit]:
 
 
 def _runs(words: Sequence[_Word]) -> Iterator[int]:
-    return (_hash(_joined(words, (one, one + RUN))) for one in range(len(words) - RUN + 1))
+    said = [word.said for word in words]
+    return (_hash(" ".join(said[one : one + RUN])) for one in range(len(words) - RUN + 1))
 
 
 def _sentence(words: Sequence[_Word], unit: _Unit) -> int:
@@ -291,7 +302,7 @@ def _marked(text: str, words: Sequence[_Word], unit: _Unit) -> Iterator[int]:
 
 
 def _joined(words: Sequence[_Word], unit: _Unit) -> str:
-    return " ".join(word.said for word in words[slice(*unit)])
+    return " ".join([word.said for word in words[slice(*unit)]])
 
 
 def _hash(text: str) -> int:

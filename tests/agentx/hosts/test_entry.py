@@ -20,8 +20,7 @@ from agentx.core.cache_dir import CACHE
 from agentx.hosts.host import HOSTS
 from agentx.hosts.place import spool
 from agentx.hosts.setup.project import make_beside
-from agentx.quality.process import RLIMIT_LOCKS
-from agentx.settings import Settings
+from agentx.settings import RLIMIT_LOCKS, Settings
 from agentx.storage.events.types import ToolCallExecuted, UserMessageSent
 from agentx.synthesis.memory.checks import TextCheck
 
