@@ -7,6 +7,9 @@ import pytest
 
 from agentx import Workspace
 from agentx.cli.main import main
+from agentx.mcp.calls import answer
+from agentx.mcp.messages import McpRequest
+from agentx.storage.errors import UsageError
 
 ANSWER = {"answer": "Done."}
 
@@ -243,3 +246,23 @@ def test_a_denied_call_waits_no_more(call, work):
     assert (status["pending"], status["waiting"]) == ([], [])
     assert "waiting" not in call("status").out.lower().replace("r-1 waiting", "")
     assert work({"command": "ls"}, message="").code == 0
+
+
+def test_a_hosts_form_holds_all_of_a_call_with_marks_or_is_not_shown(root):
+    with Workspace.open(root) as ws:
+
+        def asked(content):
+            given = {"path": "a.txt", "content": content}
+            request = McpRequest(kind="call", name="write_file", arguments=given, profile="all", may_ask=True)
+            return answer(ws, request)
+
+        content = f"ok\r{'x' * 5_000}\u202e{' ' * 5_000}; TAIL"
+        made = asked(content)
+        assert f"ok⟨CR⟩{'x' * 5_000}⟨U+202E⟩⟨5,000 spaces⟩; TAIL" in made.ask.text
+        _, decision = made.ask.decision("a host", approved=True)
+        with pytest.raises(UsageError, match="not what was shown any more"):
+            ws.approve(**{**decision, "shown": "0" * 32})
+        assert ws.approve(**decision).data.approved
+        long = asked("y" * 100_000 + "TAIL")
+        assert (long.ask, long.failed) == (None, True)
+        assert "agentx approve" in long.text
