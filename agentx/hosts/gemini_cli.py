@@ -116,7 +116,9 @@ class GeminiCli(Host):
         ):
             answer = {"decision": "deny", "reason": reply.reason}
         if reply.context and action.moment in (START, PROMPT, AFTER):
-            answer["hookSpecificOutput"] = {"hookEventName": action.event, "additionalContext": reply.context}
+            # Nothing in it may end the element in which the host puts it above the user's words.
+            text = reply.context.replace("hook_context>", "hook_context&gt;")
+            answer["hookSpecificOutput"] = {"hookEventName": action.event, "additionalContext": text}
         if reply.message:
             answer["systemMessage"] = reply.message
         return json.dumps(answer), 0

@@ -13,6 +13,7 @@ import msgspec
 from agentx.context.assembler import TITLES
 from agentx.context.rendering import Context, ContextItem
 from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, SUBSTOP, SUMMARY, WRITE
+from agentx.hosts.served.naming import HOW, named, named_verdict
 from agentx.hosts.served.own_commands import acts_as_user
 from agentx.hosts.served.refusals import refused_calls
 from agentx.storage.events.actor import Actor
@@ -244,7 +245,12 @@ class Responder:
 
     def _boot(self) -> str:
         self.memory.started = True
-        return self.ws.boot(max_tokens=BOOT_TOKENS).text
+        context, at = self.ws.boot(max_tokens=BOOT_TOKENS), 0
+        text = context.text
+        for item, shown in zip(context.items, named(self.ws, context.items, self.run), strict=True):
+            at = max(text.find(item.text, at), 0)
+            text = f"{text[:at]}{text[at:].replace(item.text, shown.text, 1)}"
+        return text
 
     # --- prompts and answers --------------------------------------------------------------------------------
 
@@ -264,34 +270,39 @@ class Responder:
         if self.action.unasked:
             return {}
         start = "" if memory.started else self._boot()
-        return self._context("\n\n".join(filter(None, (start, self._recalled(text)))))
+        return self._context("\n\n".join(filter(None, (start, self._recalled(text, memory.prompt)))))
 
     def _said_by_another(self, text: str) -> dict[str, str]:
         """Record a prompt that the user did not type: an agent's to its subagent, or what the host wrote."""
         elements = [one for one in headed(text) if one.tag != CONTEXT]
         if self.action.agent and text.strip():
-            self._record(AgentMessageSent(body=self.ws.body(text), final=False, model=""))
+            recorded = self._record(AgentMessageSent(body=self.ws.body(text), final=False, model=""))
         elif elements:
-            self._record_host(elements[0].tag, text)
+            recorded = self._record_host(elements[0].tag, text)
         else:  # nothing, or what AgentX itself said in a hook, which is recorded where it was said
             return {}
         if self.action.unasked:
             return {}
         start = "" if self.memory.started else self._boot()
-        return self._context("\n\n".join(filter(None, (start, self._recalled(text)))))
+        return self._context(
+            "\n\n".join(filter(None, (start, self._recalled(text, recorded[0].seq if recorded else 0))))
+        )
 
-    def _record_host(self, sort: str, text: str) -> None:
+    def _record_host(self, sort: str, text: str) -> list[Event]:
         kept = HostRecordKept(host=self.action.host, sort=one_line(sort)[:100], body=self.ws.body(text))
-        self._record(kept, actor=f"import:{self.action.host}")
+        return self._record(kept, actor=f"import:{self.action.host}")
 
-    def _recalled(self, text: str) -> str:
+    def _recalled(self, text: str, said: int) -> str:
+        """Return what a prompt calls for and was not shown yet; ``said`` is the prompt's event."""
         context = self.ws.get_relevant_context(
             text, tier=0, max_tokens=3 * PROMPT_TOKENS, deadline_ms=DEADLINE_MS
         )
         parts: dict[Section, list[ContextItem]] = {}
         tokens = 0
-        for item in context.items:
-            own = item.source == f"event {self.memory.prompt}"  # what the agent reads in the prompt itself
+        for item in named(self.ws, context.items, self.run):
+            own = (
+                item.source.partition(",")[0] == f"event {said}"
+            )  # what the agent reads in the prompt itself
             file = item.section == "recalled" and item.kind == "artifact"  # its agent reads files itself
             new = item.section in _ONCE and item.id not in self.memory.shown and not (own or file)
             if not (new or item.section in _ALWAYS) or tokens + item.tokens > PROMPT_TOKENS:
@@ -300,7 +311,9 @@ class Responder:
             parts.setdefault(item.section, []).append(item)
         self.memory.shown.update(item.id for items in parts.values() for item in items)
         lines = [
-            f"## {TITLES[section]}\n" + "\n".join(item.text for item in items)
+            "\n".join(
+                (f"## {TITLES[section]}", *[HOW] * (section == "recalled"), *(item.text for item in items))
+            )
             for section, items in parts.items()
         ]
         if lines:
@@ -417,7 +430,7 @@ class Responder:
         if verdict.verdict == "ask" and (asked := self._asked(verdict)):
             return asked
         self._expect()
-        note = self.ws.gates.note_once(verdict, self.run)
+        note = self.ws.gates.note_once(named_verdict(self.ws, verdict), self.run)
         if note:
             self.memory.notes[action.call] = note
             while len(self.memory.notes) > _NOTES_KEPT:
