@@ -124,7 +124,7 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
         index: ``local``, ``s3://bucket/prefix`` or a directory.
 
     Raises:
-        UsageError: An argument cannot be used, or holds a password.
+        UsageError: An argument cannot be used, or holds a password, or the fleet has other remotes.
         QueueFailed: The database cannot be reached.
         StoreUnusable: The file cannot be written, or the caller is a program of an agent's run.
     """
@@ -154,6 +154,7 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
         keep_days=keep_days,
         index=check_index(index),
     )
+    _check_remotes(settings, place)
     with opened(_complete(place, settings)) as queue:
         queue.create()
         CallLimits(queue).create(limits)
@@ -161,6 +162,22 @@ def initialise(  # noqa: PLR0913 - each is a part of its settings
     records.accept(store, records.own_public_key(store), settings)
     store.write(file_of(tenant), msgspec.json.encode(place))
     return _complete(place, settings)
+
+
+def _check_remotes(settings: Settings, place: Place) -> None:
+    """Refuse to lead a fleet that exists here to other remotes: what is queued would be looked for there."""
+    store = Store(settings.state_dir)
+    content = store.read(file_of(place.tenant))
+    try:
+        known = msgspec.json.decode(content, type=Place) if content else place
+    except msgspec.MsgspecError:
+        return  # damaged: it is written again
+    if known.remote != place.remote:
+        raise UsageError(
+            f"The fleet {place.tenant} exists here, with the remotes {without_passwords(known.remote)}; "
+            f"its submissions are not looked for in {without_passwords(place.remote)}. Give the same "
+            f"--remote, or another --tenant; to begin anew, remove {store.folder / file_of(place.tenant)}."
+        )
 
 
 def load(settings: Settings, tenant: str = DEFAULT_TENANT) -> Place:

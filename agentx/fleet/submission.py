@@ -11,17 +11,19 @@ from collections.abc import Sequence
 
 import msgspec
 
+from agentx.agents.turn import DueTime
 from agentx.engine.followed import FLEET, SUB
 from agentx.fleet.place import Place
 from agentx.scheduling.shared_queue import SharedQueue
 from agentx.storage.errors import UsageError
+from agentx.storage.events.types import RunStarted
 from agentx.storage.git.exchange.remotes import PushRefused, Remote
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.transfer.push_pull import RemoteAhead, pull, push
 from agentx.trust.digests import digest
 from agentx.trust.fleet_remotes import check_name
-from agentx.trust.records import find_in
+from agentx.trust.records import find_in, signers
 from agentx.trust.trusted_items import in_state
 from agentx.workspace import Workspace
 
@@ -34,6 +36,7 @@ MOST_BYTES = 4_000_000
 """Most characters of a submission in the queue."""
 
 _TRIES = 5
+_SHOWN = 80
 _RECORDS = 2
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
@@ -88,6 +91,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
         _, why = find_in(self.records.encode(), accepted, kind="run", workspace=None, what=self.digest)
         return why and f"its signed record {why}"
 
+    def is_signed_for(self, tenant: str) -> bool:
+        """Return whether nothing is wrong with it for a worker that accepts whoever signed it."""
+        return not self.why_refused(tenant, signers(self.records.encode()))
+
 
 def read_submission(payload: object) -> Submission:
     """Return a submission from the queue; nothing in it is checked yet but its form.
@@ -131,7 +138,8 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
         traceparent: Span of the caller, in W3C's notation, that the worker's are parts of; it is signed, too.
 
     Raises:
-        UsageError: The message is empty, or the name or the id cannot be used.
+        UsageError: The message is empty, or the name or the id cannot be used, or the id is of another
+            submission.
         UsageError: A workspace is followed that workers cannot read.
         Restricted: The workspace is not trusted here.
         HistoriesDiverged: The workspace and its remote both have events that the other lacks.
@@ -153,6 +161,7 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     ws.engine.trust.require("trust", "a worker would run what you do not trust")
     _check_followed(ws, place.tenant)
     bring_up(ws, place.remote_of(name))
+    _check_run(ws, submission, message)
     made = Submission(
         id=submission,
         tenant=place.tenant,
@@ -169,8 +178,35 @@ def submit(  # noqa: PLR0913 - each is a part of a submission
     made = msgspec.structs.replace(made, records=f"{trust}\n")
     run = ws.engine.trust.issue_run(days, made.digest)
     made = msgspec.structs.replace(made, records=f"{trust}\n{run}\n")
-    queue.enqueue(made.id, name, msgspec.json.encode(made).decode(), priority)
+    stored = queue.enqueue(made.id, name, msgspec.json.encode(made).decode(), priority)
+    _check_same(made, stored)
     return made
+
+
+def _check_run(ws: Workspace, submission: str, message: str) -> None:
+    """Refuse an id whose run is in the history, with another message than this one."""
+    started = ws.engine.log.event_of(DueTime(submission=submission).key)
+    if started is not None and isinstance(started.data, RunStarted):
+        done = ws.engine.read_body(started.data.task)
+        if done.strip() != clean(message).strip():
+            raise UsageError(_taken(submission, done))
+
+
+def _check_same(made: Submission, stored: str | None) -> None:
+    """Refuse an id under which the queue holds something else; it is not replaced."""
+    try:
+        held = read_submission(stored) if stored else made
+    except UsageError:  # not one of ours
+        held = msgspec.structs.replace(made, message="")
+    if any(getattr(held, name) != getattr(made, name) for name in ("workspace", "message", "agent")):
+        raise UsageError(_taken(made.id, held.message))
+
+
+def _taken(submission: str, message: str) -> str:
+    return (
+        f"The id {submission} belongs to another submission ({one_line(message)[:_SHOWN]!r}), so nothing was "
+        "queued. Give another --id, or none."
+    )
 
 
 def _check_followed(ws: Workspace, tenant: str) -> None:

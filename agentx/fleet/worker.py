@@ -24,7 +24,7 @@ from agentx.fleet.telemetry import Attempt, FleetTelemetry, reported
 from agentx.scheduling.call_limits import CallLimits
 from agentx.scheduling.ending import end_processes
 from agentx.scheduling.run_pool import RunPool
-from agentx.scheduling.shared_queue import QueueFailed, SetAside, SharedQueue, Slots
+from agentx.scheduling.shared_queue import LeftToOthers, QueueFailed, SetAside, SharedQueue, Slots
 from agentx.settings import DATABASE, Settings
 from agentx.storage.errors import AgentXError, UsageError
 from agentx.storage.files import nofollow
@@ -90,7 +90,8 @@ class Worker:
         self._home = Home(nofollow.canonical(home))
         self._on_result, self._on_fault, self._grace_s = on_result, on_fault, grace_s
         self.name = self._named()
-        self._stop, self._left = threading.Event(), threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
+        self._left = set[str]()
         self._limits = CallLimits(queue)
         self._pool = RunPool(self._settings, ["agentx.fleet.carrying_out"], total_bytes=memory_bytes)
         self._slots = slots or Slots(place.slots)
@@ -131,6 +132,7 @@ class Worker:
             ) from error
 
     def _work(self, *, once: bool) -> None:
+        self._warn()
         self._queue.leave(self.name)  # an earlier worker of this name may have been asked to end
         self._queue.beat(self.name, self._slots.total, 0)
         pulse = threading.Thread(target=self._beat, name="fleet-beat", daemon=True)
@@ -145,7 +147,7 @@ class Worker:
                 self._queue.take_no_more()
                 end_processes(self._pool.busy, self._grace_s, END_S)
         finally:
-            self._left.set()
+            self._ended.set()
         for thread in (pulse, sweeper):
             thread.join()
         self._tried(self._deliver)
@@ -160,8 +162,14 @@ class Worker:
 
         Raises:
             KeyboardInterrupt: The worker ends; the submission stays in the queue.
+            LeftToOthers: Its signature is not accepted here, but another worker may accept it.
         """
         submission, why = self._read(payload)
+        if submission is not None and why and submission.is_signed_for(self._place.tenant):
+            if submission.id not in self._left:
+                self._left.add(submission.id)
+                self._on_fault(f"{submission.id} for {submission.workspace} is left to other workers: {why}.")
+            raise LeftToOthers
         with self._telemetry.attempt(None if why else submission) as attempt:
             if submission is None or why:
                 result = Result(status="REFUSED", reason=why)
@@ -183,10 +191,25 @@ class Worker:
         except UsageError as error:
             return None, str(error)
         # Before anything is done: a remote that does not exist would be waited for.
+        return submission, submission.why_refused(self._place.tenant, self._accepted())
+
+    def _accepted(self) -> list[str]:
         accepted = [*self._settings.trusted_keys]
         with suppress(StoreUnusable):
             accepted += records.accepted_keys(Store(self._settings.state_dir))
-        return submission, submission.why_refused(self._place.tenant, accepted)
+        return accepted
+
+    def _warn(self) -> None:
+        """Say it if this worker accepts no signature, or only that of its own user."""
+        own, accepted = "", self._accepted()
+        with suppress(StoreUnusable):
+            own = records.own_public_key(Store(self._settings.state_dir))
+        if not set(accepted) - {own}:
+            whose = "those that this user signs here" if own in accepted else "none"
+            self._on_fault(
+                f"of all submissions it accepts {whose}, and leaves the others to other workers: name the "
+                "keys of those who submit in AGENTX_TRUSTED_KEYS, or in `agentx trust key --add KEY`."
+            )
 
     def _result_of(self, submission: Submission, attempt: Attempt) -> Result:
         """Have a process carry out a submission, again if it dies."""
@@ -229,7 +252,7 @@ class Worker:
                 self._queue.prune(self._place.keep_days * DAY_S)
                 pruned_at = time.monotonic()
 
-        while not self._left.wait(self._place.lease_s / BEATS_PER_LEASE):
+        while not self._ended.wait(self._place.lease_s / BEATS_PER_LEASE):
             fault = self._tried(beat, fault)
 
     def _sweep(self) -> None:
@@ -247,7 +270,7 @@ class Worker:
 
         while True:
             fault = self._tried(sweep, fault)
-            if self._left.wait(min(10.0, self._place.lease_s / BEATS_PER_LEASE)):
+            if self._ended.wait(min(10.0, self._place.lease_s / BEATS_PER_LEASE)):
                 return
 
     def _tried(self, do: Callable[[], None], told: str = "") -> str:
@@ -288,10 +311,9 @@ class Worker:
 
     def _is_idle(self) -> bool:
         try:
-            counts = self._queue.counts()
+            return self._queue.is_drained()
         except QueueFailed:
             return False
-        return not any(counts.get(one) for one in ("ENQUEUED", "PENDING", "DELAYED"))
 
     def _named(self) -> str:
         """Return the worker's name, which its directory keeps."""

@@ -52,12 +52,25 @@ LOOK_AHEAD = 32
 UNSTARTED_S = 30.0
 """Seconds after which a submission that was claimed and did not start returns to the queue."""
 
+LEFT_S = 60.0
+"""Seconds in which a worker does not look again at a submission that it left to others."""
+
+_LAST = 1_000_001
+"""The priority of a submission that a worker left to others: behind all that users can give."""
+
 _PARKED = 2_000_000_000
 """Priorities from here on have no turn yet; the priority that the user gave is added."""
+
+_CLAIMABLE = (
+    "queue_partition_key IS NOT NULL AND application_version = '1' "
+    f"AND (application_name IS NULL OR application_name = '{QUEUE}')"
+)
+"""What DBOS requires of a row that it claims here. Others may be written by anybody, and never start."""
 
 _TURNS_BEGIN = 1_767_225_600
 """Turns are seconds since 2026, so that they fit in DBOS's column, for 60 years."""
 
+_OTHER_DBOS = "A fleet needs another version of DBOS: pip install 'dbos>=3.4,<3.5'."
 _PRUNED_AT_ONCE = 500
 
 WAITING, RUNNING = ("ENQUEUED", "DELAYED"), ("PENDING",)
@@ -68,6 +81,10 @@ _POSTGRES_NOW = "EXTRACT(EPOCH FROM clock_timestamp())::float8"
 
 class QueueFailed(AgentXError):
     """The database of a fleet cannot be used."""
+
+
+class LeftToOthers(AgentXError):
+    """A worker cannot carry out a submission that others may: it returns to the queue."""
 
 
 class WorkerRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,6 +220,7 @@ class SharedQueue:
             self._serializer = _json_only()
         self._client: Any = None
         self._claimed: dict[str, float] = {}
+        self._left: dict[str, float] = {}
         self._slots, self._worker, self._watch = Slots(0), "", QueueWatch()
 
     def _connect(self, database: str) -> Any:
@@ -305,7 +323,7 @@ class SharedQueue:
 
     # --- submissions ----------------------------------------------------------------------------------------
 
-    def enqueue(self, submission: str, workspace: str, payload: str, priority: int) -> None:
+    def enqueue(self, submission: str, workspace: str, payload: str, priority: int) -> str:
         """Add a submission; one with an id that is known already is not added again.
 
         Args:
@@ -313,6 +331,9 @@ class SharedQueue:
             workspace: The workspace; its submissions run one after another.
             payload: What the worker gets.
             priority: From 1, which is first, to 1,000,000.
+
+        Returns:
+            The payload that the queue holds under this id: an earlier one, if it was known.
 
         Raises:
             QueueFailed: The database cannot be reached or written.
@@ -330,6 +351,13 @@ class SharedQueue:
                 payload,
             )
         self._give_turn(workspace)
+        rows = self._rows(
+            f"SELECT inputs FROM {self._prefix}workflow_input WHERE workflow_uuid = :id",  # noqa: S608
+            id=submission,
+        )
+        with contextlib.suppress(ValueError, LookupError, TypeError):
+            return str(json.loads(rows[0][0])["args"][0])
+        return payload  # a row that nobody can read is none of ours: a worker ends it
 
     def _give_turn(self, workspace: str, behind_s: int = 0) -> None:
         """Give the first parked submission of a workspace its turn, unless another one there comes before it.
@@ -358,13 +386,36 @@ class SharedQueue:
     def _in_turn(self, most: int) -> list[str]:
         """Return the workspaces without a run whose submissions have their turn, in this order."""
         rows = self._rows(
-            f"SELECT queue_partition_key FROM {self._prefix}workflow_status s WHERE {self._waits} "  # noqa: S608
+            "SELECT queue_partition_key, workflow_uuid "  # noqa: S608
+            f"FROM {self._prefix}workflow_status s WHERE {self._waits} AND {_CLAIMABLE} "
             f"AND priority < {_PARKED} AND NOT EXISTS (SELECT 1 FROM {self._prefix}workflow_status p "
             f"WHERE p.{self._runs.replace(' AND ', ' AND p.')} "
             "AND p.queue_partition_key = s.queue_partition_key) ORDER BY priority, created_at LIMIT :most",
             most=most,
         )
-        return list(dict.fromkeys(row[0] for row in rows))
+        first = dict(map(tuple, reversed(rows)))
+        passed = self._passed()
+        return [one for one in dict.fromkeys(row[0] for row in rows) if first[one] not in passed]
+
+    def _passed(self) -> set[str]:
+        """Return the submissions that this worker left to others a short while ago."""
+        since = time.monotonic() - LEFT_S
+        self._left = {one: at for one, at in self._left.items() if at > since}
+        return set(self._left)
+
+    def is_drained(self) -> bool:
+        """Return whether nothing runs, and nothing waits that this worker would take now.
+
+        Raises:
+            QueueFailed: The database cannot be reached.
+        """
+        passed = self._passed()
+        rows = self._rows(
+            f"SELECT workflow_uuid FROM {self._prefix}workflow_status s "  # noqa: S608
+            f"WHERE ({self._waits} AND {_CLAIMABLE}) OR ({self._runs}) LIMIT :most",
+            most=len(passed) + 1,
+        )
+        return all(row[0] in passed for row in rows)
 
     def prune(self, older_s: float) -> int:
         """Delete submissions that ended long ago, with their messages and results; return how many.
@@ -553,6 +604,47 @@ class SharedQueue:
             self._slots.give_back()
             self._watch.tell()
 
+    def _leave(self, submission: str) -> None:
+        """Return a submission to the queue for other workers, behind all others of its workspace."""
+        workspace = self._workspace()
+        self._left[submission] = time.monotonic()
+        self._execute(
+            f"UPDATE {self._prefix}workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "  # noqa: S608
+            "started_at_epoch_ms = NULL, priority = :last WHERE workflow_uuid = :id AND status = 'PENDING' "
+            "AND executor_id = :worker",
+            last=_PARKED + _LAST,
+            id=submission,
+            worker=self._worker,
+        )
+        self._give_turn(workspace)
+
+    def _end_unreadable(self, database: Any, submissions: Sequence[str]) -> None:
+        """End claimed rows that DBOS cannot read, as it would try again and again."""
+        for one in submissions:
+            try:
+                known = database.get_workflow_status(one) is not None
+            except self._sa.exc.DBAPIError:
+                known = True  # perhaps later
+            except Exception:  # noqa: BLE001 - anything may stand in a row
+                known = False
+            if not known:
+                self._end_unstartable(one)
+
+    def _end_unstartable(self, submission: str) -> None:
+        """End a claimed row that can never start: no submission of ours, whoever wrote it."""
+        if self._claimed.pop(submission, None) is None:
+            return  # it has started, or was ended
+        self._slots.give_back()
+        self._watch.tell()
+        with contextlib.suppress(QueueFailed):  # then it is claimed again
+            self._execute(
+                f"UPDATE {self._prefix}workflow_status SET status = 'ERROR', owner_xid = NULL, "  # noqa: S608
+                f"completed_at = {self._now} * 1000 WHERE workflow_uuid = :id AND status = 'PENDING' "
+                "AND executor_id = :worker",
+                id=submission,
+                worker=self._worker,
+            )
+
     # --- what was set aside ---------------------------------------------------------------------------------
 
     def report(self, aside: SetAside) -> None:
@@ -625,17 +717,27 @@ class SharedQueue:
         self._worker, self._slots, self._watch = worker, slots, QueueWatch()
 
         def in_slot(payload: str) -> str:
-            self._claimed.pop(self._submission(), None)
+            submission = self._submission()
+            self._claimed.pop(submission, None)
             try:
                 result = work(payload)
                 with contextlib.suppress(QueueFailed):  # then the next beat of a worker does it
                     self._give_turn(self._workspace(), behind_s=1)
+            except LeftToOthers as error:
+                self._leave(submission)
+                raise KeyboardInterrupt from error  # so that DBOS records no end
+            else:
                 return result
             finally:
                 slots.give_back()
                 self._watch.tell(WRITTEN_S)
 
-        with self._claims_in_turn(slots), self._launched(worker, in_slot), self._told():
+        with (
+            self._claims_in_turn(slots),
+            self._starts_only_submissions(),
+            self._launched(worker, in_slot),
+            self._told(),
+        ):
             yield
 
     def take_no_more(self) -> None:
@@ -706,17 +808,47 @@ class SharedQueue:
                         slots.give_back()
                 claimed += found
                 self._claimed |= dict.fromkeys(found, time.monotonic())
+                self._end_unreadable(database, found)
             return claimed
 
         name = "start_queued_partitioned_workflows"
         theirs = getattr(SystemDatabase, name, None)
         if theirs is None:
-            raise QueueFailed("A fleet needs another version of DBOS: pip install 'dbos>=3.4,<3.5'.")
+            raise QueueFailed(_OTHER_DBOS)
         setattr(SystemDatabase, name, claim)
         try:
             yield
         finally:
             setattr(SystemDatabase, name, theirs)
+
+    @contextlib.contextmanager
+    def _starts_only_submissions(self) -> Iterator[None]:
+        """End what was claimed and cannot be started, instead of claiming it for ever.
+
+        A row may name a workflow that does not exist, or one of DBOS. DBOS keeps such a row, and its slot.
+        """
+        with needs(DAEMON, QueueFailed):
+            from dbos import _queue as starting  # noqa: PLC0415 - an extra
+
+        name = "execute_dequeued_workflow"
+        theirs = getattr(starting, name, None)
+        if theirs is None:
+            raise QueueFailed(_OTHER_DBOS)
+
+        def start(dbos: Any, status: Any, owner: str) -> Any:
+            try:
+                return theirs(dbos, _checked(status), owner)
+            except self._sa.exc.DBAPIError:
+                raise
+            except Exception:
+                self._end_unstartable(status["workflow_uuid"])
+                raise
+
+        setattr(starting, name, start)
+        try:
+            yield
+        finally:
+            setattr(starting, name, theirs)
 
     @contextlib.contextmanager
     def _launched(self, worker: str, work: Callable[[str], str], *, listen: bool = True) -> Iterator[None]:
@@ -792,6 +924,13 @@ class SharedQueue:
         with _translated(), self._engine.connect() as connection:
             rows: Sequence[Any] = connection.execute(self._sa.text(statement), values).fetchall()
             return rows
+
+
+def _checked(status: Any) -> Any:
+    """Return the status of a claimed row if it is a submission."""
+    if (status["name"], status["class_name"], status["config_name"]) != (WORK, None, None):
+        raise QueueFailed("A row of the fleet's database is no submission, so it is ended.")
+    return status
 
 
 def _text(output: str | None) -> str:

@@ -8,6 +8,7 @@ location of the file does not matter.
 import base64
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -168,6 +169,15 @@ def find_in(
                 return found.record, ""
             whys.append(why)
     return None, whys[-1] if whys else f"grants no {kind}"
+
+
+def signers(content: bytes) -> list[str]:
+    """Return the keys with which the records in the content of a file are signed, whoever they belong to."""
+    found = []
+    for line in content.splitlines():
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            found.append(msgspec.json.decode(line, type=SignedLine).key)
+    return found
 
 
 def _wrong(line: SignedLine, accepted: Sequence[str], workspace: str | None, what: str, now: datetime) -> str:
