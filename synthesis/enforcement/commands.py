@@ -106,6 +106,8 @@ def _carried(call: ProgramCall, folder: str, entries: Sequence[str], depth: int 
         return
     for number, word in enumerate(call.arguments):
         name = posixpath.basename(word)
+        if "/" in word and not word.startswith("/"):
+            continue  # a file of the project may have any name
         if any(fnmatchcase(_program(name), entry.partition(" ")[0]) for entry in entries):
             yield _Run(name, call.arguments[number + 1 :], folder, "words")
     for script in scripts_in(call) if depth < _MAX_SCRIPTS else ():

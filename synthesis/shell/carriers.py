@@ -56,6 +56,8 @@ def may_run(call: ProgramCall) -> bool:
     """
     if call.program in {"sed", "gsed"}:
         return any(map(_SED_RUNS.search, call.arguments))
+    if call.program == "man" and any(word.startswith(("-P", "--pager")) for word in call.arguments):
+        return True
     looks = shows_only(msgspec.structs.replace(call, writes=()))
     return bool(call.program) and call.program not in _LEAVE_ALONE and not looks
 

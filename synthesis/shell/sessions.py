@@ -8,7 +8,7 @@ from agentx.synthesis.shell.carriers import may_run, scripts_in
 from agentx.synthesis.shell.command_line import ProgramCall, read_command
 from agentx.synthesis.shell.wrappers import is_shell, unwrapped
 
-_TELLS = re.compile(r"--(?:version|help|usage|list\S*)|-[VhH]|-VV|-\?")
+_TELLS = re.compile(r"--(?:version|help|usage|list\S*)|-[VhH]|-VV|-ls|-\?")
 """Options with which a program only says something."""
 
 _INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|node(?:js)?|php|ruby|perl|lua(?:jit)?|julia|tclsh|R|deno")
@@ -16,7 +16,7 @@ _ASKED = re.compile(r"(?:python|pypy)[\d.]*|node(?:js)?|ipython")
 _STARTS = re.compile(r"-[iqubBEIsSOal]+|--(?:interactive|no-\w+|quiet|login)")
 _PROMPTS = vocabulary(
     "irb pry iex ghci jshell ipython bpython ptpython scala erl octave gdb lldb mongosh mongo redis-cli bc dc"
-    " ed"
+    " ed tmux screen nix-shell script"
 )
 """Programs that have a prompt if they are given nothing to do."""
 
@@ -62,7 +62,7 @@ def _is_bare(program: str, words: tuple[str, ...]) -> bool:
     operands = [word for word in words if not word.startswith("-")]
     if program in {"sudo", "doas"}:
         return bool({"-i", "-s", "--login", "--shell"} & set(words))
-    if program == "ssh":
+    if program in {"ssh", "mosh"}:
         return _is_login(words)
     if program == "su":
         return not any(re.fullmatch(r"-\w*c|--command(?:=.*)?", word) for word in words)
@@ -99,6 +99,8 @@ def _is_bare_shell(words: tuple[str, ...]) -> bool:
 
 def _is_login(words: tuple[str, ...]) -> bool:
     """Return whether ``ssh`` is given a host and no command."""
+    if any(word.startswith("git@") for word in words):
+        return False  # a Git server gives no shell
     operands, rest = 0, iter(words)
     for word in rest:
         if word.startswith("-"):

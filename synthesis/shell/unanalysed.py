@@ -11,6 +11,7 @@ from agentx.synthesis.shell.command_line import ProgramCall, located, read_comma
 from agentx.synthesis.shell.effects import effects, looks_only
 from agentx.synthesis.shell.printed import printed
 from agentx.synthesis.shell.unread import MOST, named, unread
+from agentx.synthesis.shell.wrappers import is_shell
 
 Globs = tuple[str, ...]
 Matches = Callable[[Globs, str], bool]
@@ -79,12 +80,14 @@ def _found(
     for call, folder in located(command):
         # The words after `git add` are files; the text of an option can still be a command.
         keeps = call.program == "git" and subcommand(call.arguments) in _GIT_KEEPS
-        texts = (text_of(call.arguments, plain=not keeps), call.given, flowing)
+        texts = (text_of(call.words[1:] or call.arguments, plain=not keeps), call.given, flowing)
+        # `unshare -r bash` opens a shell, `apt install bash` does not: no name tells which.
+        shell = bool(call.arguments) and is_shell(posixpath.basename(call.arguments[-1]))
         if (
             _is_unknown(call, programs, made)
             or code_in(call)
             or any(mention.search(value) for value in call.set_to)
-            or (may_run(call) and any(map(mention.search, texts)))
+            or (may_run(call) and (any(map(mention.search, texts)) or (shell and not call.fed)))
             or (call.program in _RUNS_INPUT and call.fed and not known)
             or (globs and _holds_path(call, folder, globs, matches))
         ):

@@ -71,7 +71,7 @@ def script_of(program: str, arguments: Sequence[str], given: str) -> str | None:
     for number, word in enumerate(arguments):
         if _SCRIPT_FLAG.fullmatch(word):
             rest = [later for later in arguments[number + 1 :] if not re.match(r"[-+]", later)]
-            return rest[0] if rest else ""
+            return (rest[0] if program in SHELLS else " ".join(rest)) if rest else ""
         if not word.startswith(("-", "+")) and arguments[number - 1] not in {"-o", "+o", "-O", "+O"}:
             return None
     return given or None
