@@ -253,21 +253,17 @@ class Artifacts:
         """
         with contextlib.suppress(FileNotFoundError):
             nofollow.require_directory(self.root)
-        yield from self._walk("", ignores)
-
-    def _walk(
-        self, folder: str, ignores: Callable[[str, bool], bool]
-    ) -> Iterator[tuple[str, os.stat_result]]:
-        below: list[tuple[str, os.stat_result | None]] = []
-        # A directory that cannot be listed was removed meanwhile, or is unreadable: _is_gone decides about
-        # the recorded files below it.
-        with contextlib.suppress(OSError), nofollow.entries(self.root / folder) as entries:
-            below = list(self._listed(folder, entries, ignores))
-        for path, info in below:
-            if info is None:
-                yield from self._walk(path + "/", ignores)
-            else:
+        waiting: list[tuple[str, os.stat_result | None]] = [("", None)]
+        while waiting:
+            path, info = waiting.pop()
+            if info is not None:
                 yield path, info
+                continue
+            folder = f"{path}/" if path else ""
+            # A directory that cannot be listed was removed meanwhile, or is unreadable, or its path is longer
+            # than the system allows: _is_gone decides about the recorded files below it.
+            with contextlib.suppress(OSError), nofollow.entries(self.root / folder) as entries:
+                waiting += reversed(list(self._listed(folder, entries, ignores)))
 
     def _listed(
         self, folder: str, entries: list[os.DirEntry[str]], ignores: Callable[[str, bool], bool]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.git.objects import ObjectDamaged, read_loose
 from agentx.storage.git.pack_file import Pack, PackDamaged
@@ -32,12 +33,20 @@ _COMMITS_KEPT = 16
 _BLOBS_KEPT = 4
 _TAGS_FOLLOWED = 10
 
+_NAMES, _COPIES, _DEPTH = 20_000, 10, 520
+"""Names that a walk meets at most, whatever is in the trees; how often each may be met beyond; and folders in
+one another, of which no path that the engine takes has more."""
+
 OnMissing = Callable[[str, str, ObjectDamaged], None]
 """Called with path, id and problem of each unreadable tree entry; a directory's path ends in a slash."""
 
 
 class ObjectMissing(ObjectDamaged):
     """A Git object does not exist."""
+
+
+class TreeTooLarge(AgentXError):
+    """A tree names more files than a walk meets: its folders stand in it again and again, or too deep."""
 
 
 class TreeEntry(msgspec.Struct, frozen=True):
@@ -319,6 +328,36 @@ class ObjectReader:
                 files are not looked up.
             prefix: Path of both trees.
         """
+        budget = _Budget()
+        there: set[str] = set()
+        waiting: list[tuple[str, TreeEntry | None, TreeEntry | None]] = [
+            (prefix, TreeEntry(old, _TREE) if old else None, TreeEntry(new, _TREE) if new else None)
+        ]
+        while waiting:
+            path, was, now = waiting.pop()
+            old_tree = was.oid if was is not None and was.mode == _TREE else ""
+            new_tree = now.oid if now is not None and now.mode == _TREE else ""
+            if old_tree or new_tree:
+                below = self._differing(old_tree, new_tree, on_missing, path)
+                budget.spend(old_tree + new_tree, len(below), path)
+                for name, one, other in reversed(below):
+                    folder = any(entry is not None and entry.mode == _TREE for entry in (one, other))
+                    waiting.append((f"{path}{name}/" if folder else path + name, one, other))
+            was, now = None if old_tree else was, None if new_tree else now
+            if was is None and now is None:
+                continue
+            path = path.removesuffix("/")
+            if on_missing and now and now.mode != _SUBMODULE and now.oid not in there:
+                if self.exists(now.oid):
+                    there.add(now.oid)
+                else:
+                    on_missing(path, now.oid, ObjectMissing(f"The Git object {now.oid} is missing."))
+            yield path, was, now
+
+    def _differing(
+        self, old: str, new: str, on_missing: OnMissing | None, prefix: str
+    ) -> list[tuple[str, TreeEntry | None, TreeEntry | None]]:
+        """Return the names that differ between two trees, sorted; see :meth:`compare`."""
         before: dict[str, TreeEntry] = {}
         try:
             before = self.entries(old) if old else {}
@@ -331,27 +370,55 @@ class ObjectReader:
             if on_missing is None:
                 raise
             on_missing(prefix, new, problem)
-            return
+            return []
         gone, fresh = dict(before.items() - after.items()), dict(after.items() - before.items())
-        for name in sorted(gone | fresh):
-            path, was, now = prefix + name, gone.get(name), fresh.get(name)
-            old_tree = was.oid if was is not None and was.mode == _TREE else ""
-            new_tree = now.oid if now is not None and now.mode == _TREE else ""
-            if old_tree or new_tree:
-                yield from self.compare(old_tree, new_tree, on_missing, f"{path}/")
-            was, now = None if old_tree else was, None if new_tree else now
-            if on_missing and now and now.mode != _SUBMODULE and not self.exists(now.oid):
-                on_missing(path, now.oid, ObjectMissing(f"The Git object {now.oid} is missing."))
-            if was is not None or now is not None:
-                yield path, was, now
+        return [(name, gone.get(name), fresh.get(name)) for name in sorted(gone | fresh)]
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
-        """Yield every file below a tree, with its path; see :meth:`read`."""
-        for name, entry in sorted(self.entries(tree).items()) if tree else ():
-            if entry.mode == _TREE:
-                yield from self.files(entry.oid, f"{prefix}{name}/")
-            else:
-                yield prefix + name, entry
+        """Yield every file below a tree, with its path; see :meth:`read`.
+
+        Raises:
+            TreeTooLarge: It has too many names, or too long ones.
+        """
+        budget = _Budget()
+        waiting = [(prefix, TreeEntry(tree, _TREE))] if tree else []
+        while waiting:
+            path, entry = waiting.pop()
+            if entry.mode != _TREE:
+                yield path, entry
+                continue
+            below = self.entries(entry.oid)
+            budget.spend(entry.oid, len(below), path)
+            waiting += [
+                (f"{path}{name}/" if one.mode == _TREE else path + name, one)
+                for name, one in sorted(below.items(), reverse=True)
+            ]
+
+
+class _Budget:
+    """What one walk of a tree may meet: the same folders, named again and again, make any number of names."""
+
+    def __init__(self) -> None:
+        self._met = self._own = 0
+        self._known: set[str] = set()
+
+    def spend(self, tree: str, names: int, path: str) -> None:
+        """Count the names of a folder.
+
+        Raises:
+            TreeTooLarge: They are too many, or its path is too long.
+        """
+        self._met += names
+        if tree not in self._known:
+            self._known.add(tree)
+            self._own += names
+        if self._met > _NAMES + _COPIES * self._own:
+            raise TreeTooLarge(_REFUSED.format(f"has the same folders again and again, at {path[:60]!r}"))
+        if path.count("/") > _DEPTH:
+            raise TreeTooLarge(_REFUSED.format(f"is more than {_DEPTH} folders deep, at {path[:60]!r}…"))
+
+
+_REFUSED = "A commit's tree {}: it is not read, for it would hold every reader up. Remove it with Git."
 
 
 def _loose(folder: Path, oid: str) -> Path:
