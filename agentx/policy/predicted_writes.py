@@ -144,7 +144,7 @@ def planned(
         else:
             made |= _written(artifacts, path, given, doing)
     declared = None if writes is None else {str(name).translate(_NO_MARKS).casefold() for name in writes}
-    if declared is not None or not _reads(tool):
+    if declared is not None or not (_reads(tool) or given.get("command") in _VIEWS):
         content = _content(_text(given, _WHOLE) or "")
         for path in _named(artifacts, given, declared, is_ruled):
             made.setdefault(path, content)
