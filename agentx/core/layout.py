@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentx.config import FILE as CONFIG
+from agentx.core import worktrees
 from agentx.core.beside import BESIDE
 from agentx.core.cache_dir import CACHE
 from agentx.storage.errors import AgentXError, UsageError
@@ -90,6 +91,8 @@ class LayoutRefused(AgentXError):
 def find_root(start: Path) -> Path:
     """Return the workspace at or above a directory, as git finds a repository; or one beside a project there.
 
+    All work trees of a project's repository have the memory that one of them has.
+
     Raises:
         NotAWorkspace: No workspace was found.
     """
@@ -97,8 +100,11 @@ def find_root(start: Path) -> Path:
     for folder in (start, *start.parents):
         if is_workspace(folder):
             return folder
-        if nofollow.is_directory(folder / BESIDE) and is_workspace(folder / BESIDE):
-            return folder / BESIDE
+        if found := _beside(folder):
+            return found
+        for other in worktrees.elsewhere(str(start), str(folder)) if nofollow.exists(folder / ".git") else ():
+            if found := Path(other) if is_workspace(Path(other)) else _beside(Path(other)):
+                return found
     if nofollow.is_directory(start / "objects") and _holds_log(start):
         raise NotAWorkspace(
             f"{start} is a bare repository, such as a backup. Create a workspace from it with "
@@ -117,6 +123,11 @@ def find_root(start: Path) -> Path:
     raise NotAWorkspace(
         f"{start} is not in a workspace. Create one with `agentx init`, or select one with -C DIR."
     )
+
+
+def _beside(folder: Path) -> Path | None:
+    found = folder / BESIDE
+    return found if nofollow.is_directory(found) and is_workspace(found) else None
 
 
 def _holds_log(git_dir: Path) -> bool:

@@ -11,7 +11,9 @@ import os
 import re
 import signal
 
-from agentx.core.beside import HOOK_CHECKS
+from agentx.client import place
+from agentx.core import worktrees
+from agentx.core.beside import checks_file
 from agentx.hosts import spooling
 from agentx.hosts.action import AFTER, BEFORE, DELETE, EDIT, PROMPT, SHELL, WRITE, HostAction, HostReply
 from agentx.hosts.place import read_plain, spool
@@ -26,6 +28,7 @@ SAID = "said-"
 
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _MOST_CHECKS = 4 << 20
+_MOST_LINE = 64 << 10
 _MOST_S = 1.0
 _SEPARATORS = {";", "&", "|", "&&", "||", "(", ")", "\n", "|&", ";;"}
 _BEFORE_PROGRAM = {"sudo", "command", "env", "nohup", "time", "exec", "xargs", "then", "do", "else", "!", "{"}
@@ -63,7 +66,7 @@ def answer(
         why: Why it cannot be recorded now; empty if the server did not answer.
     """
     action.unasked = True
-    checks = read_checks(workspace)
+    checks = read_checks(workspace, environ)
     reply = _checked_in_time(action, checks) if action.moment == BEFORE else HostReply()
     kept = action.moment != BEFORE or reply.decision == "deny"
     trouble = _keep(action, workspace, environ, key) if kept else ""
@@ -129,13 +132,35 @@ def check(action: HostAction, checks: "Mapping[str, Any]") -> HostReply:
     return reply
 
 
-def read_checks(workspace: str) -> "dict[str, Any]":
-    """Return the compiled checks of a workspace; none if the engine has not written them."""
+def read_checks(workspace: str, environ: "Mapping[str, str]") -> "dict[str, Any]":
+    """Return the compiled checks of a workspace; none if the engine has not written them.
+
+    They are the user's own, in their state directory. What lies in a workspace may have come with a clone.
+    """
+    state = place.state_dir(environ)
     try:
-        found = json.loads(read_plain(f"{workspace}/.agentx/{HOOK_CHECKS}", _MOST_CHECKS))
+        found = json.loads(read_plain(checks_file(workspace, state), _MOST_CHECKS)) if state else None
     except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) and found.get("v") == 1 else {}
+    if not isinstance(found, dict) or found.get("v") != 1 or found.get("workspace") != workspace:
+        return {}
+    begins = _beginning(workspace)
+    return found if begins in ("", found.get("begins")) else {}
+
+
+def _beginning(workspace: str) -> str:
+    """Return the hash that the first event of a workspace bears; empty if it cannot be told.
+
+    With another one, somebody else's workspace was put in the place of the user's.
+    """
+    for name in ("history/000/001.jsonl", "history.jsonl"):
+        try:
+            first = json.loads(read_plain(f"{workspace}/{name}", _MOST_LINE).partition(b"\n")[0])
+        except (OSError, ValueError, RecursionError):
+            continue
+        found = first.get("hash") if isinstance(first, dict) and first.get("seq") == 1 else None
+        return found if isinstance(found, str) else ""
+    return ""
 
 
 def _breaks(one: "Mapping[str, Any]", action: HostAction, root: str) -> bool:
@@ -163,8 +188,8 @@ def _targets(action: HostAction, root: str) -> "Iterator[tuple[str, str]]":
     patch = action.arguments.get("patch")
     marks = _PATCHED.finditer(patch) if isinstance(patch, str) else ()
     named += [(found[2], "delete" if found[1] == "Delete" else "") for found in marks]
-    for place, doing in named:
-        path = _relative(place, action, root)
+    for name, doing in named:
+        path = _relative(name, action, root)
         if path is not None:
             yield path, doing or ("change" if os.path.exists(f"{root}/{path}") else "create")
 
@@ -192,10 +217,10 @@ def _relative(path: str, action: HostAction, root: str) -> "str | None":
     if not path or "\0" in path or not root:
         return None
     whole = os.path.normpath(os.path.join(action.cwd or root, path))
-    for place in (whole, os.path.realpath(whole)):
+    for found in (worktrees.moved(whole, root), whole, os.path.realpath(whole)):
         for folder in (action.sharing, root):
-            if folder and place.startswith(f"{folder}/"):
-                return place[len(folder) + 1 :]
+            if folder and found.startswith(f"{folder}/"):
+                return found[len(folder) + 1 :]
     return None
 
 

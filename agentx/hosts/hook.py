@@ -148,21 +148,23 @@ def _reply(host: Host, action: HostAction, environ: "Mapping[str, str]") -> Host
     key = os.urandom(12).hex()
     try:
         if environ.get("AGENTX_RUN") or 0 <= resource.getrlimit(_LOCKS)[1] <= _MARK:
-            return _inside_run(action, workspace)
+            return _inside_run(action, workspace, environ)
         if place.is_off(environ):
             in_process = __import__("agentx.hosts.served.serving", fromlist=["in_process"]).in_process
             return HostReply.of(in_process(workspace, action.as_dict(), key))
         found = ask(action, workspace, environ, key)
     except AgentsHook:
-        return _inside_run(action, workspace)
+        return _inside_run(action, workspace, environ)
     except AgentXError as error:
         return away.answer(action, workspace, environ, key, why=str(error))
     return away.answer(action, workspace, environ, key) if found is None else found
 
 
-def _inside_run(action: HostAction, workspace: str) -> HostReply:
+def _inside_run(action: HostAction, workspace: str, environ: "Mapping[str, str]") -> HostReply:
     """Answer a hook that an agent's command started: nobody here is the user, and nothing is recorded."""
-    return away.check(action, away.read_checks(workspace)) if action.moment == BEFORE else HostReply()
+    return (
+        away.check(action, away.read_checks(workspace, environ)) if action.moment == BEFORE else HostReply()
+    )
 
 
 def ask(action: HostAction, workspace: str, environ: "Mapping[str, str]", key: str) -> "HostReply | None":

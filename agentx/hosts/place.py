@@ -4,10 +4,10 @@ Loads next to nothing: each hook of a host is a new process.
 """
 
 import os
-from _blake2 import blake2b  # `hashlib` would load OpenSSL
 
 from agentx.client import place
-from agentx.core.beside import BESIDE
+from agentx.core import worktrees
+from agentx.core.beside import BESIDE, FOLDER, checks_file, name_of
 
 TYPE_CHECKING = False  # `typing` would be loaded for it
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 HOOKS = "hooks"
 """Directory in the user's state directory."""
 
-_DIGEST_BYTES = 12
 _MOST_LINK = 10_000
 _KIND, _REGULAR = 0o170000, 0o100000
 
@@ -24,37 +23,61 @@ _KIND, _REGULAR = 0o170000, 0o100000
 def workspace_of(start: str, environ: "Mapping[str, str]") -> "tuple[str, str]":
     """Return the workspace of a project, and the project if it shares that of another one; empty for none.
 
-    It is beside the project, around it, or the one that the project was given.
+    It is beside the project, around it, in another work tree of its repository, or the one that the project
+    was given. No link leads to it: a clone may contain one that points into another project.
 
     Args:
         start: Where the host works; the directories above are searched as well, the nearest first.
         environ: Variables that say where the user's state directory is.
     """
-    folder = os.path.realpath(start)
+    start = folder = os.path.realpath(start)
     state = place.state_dir(environ)
     given = os.path.isdir(f"{state}/{HOOKS}/projects") if state else False
     while True:
-        beside = f"{folder}/{BESIDE}"
-        if os.path.exists(f"{beside}/history.jsonl"):
-            return beside, ""
-        if os.path.exists(f"{folder}/history.jsonl") and os.path.exists(f"{folder}/.git"):
-            return folder, ""
+        if found := _memory(folder, environ):
+            return found, ""
         if given and (linked := _linked(folder, environ)):
             return linked, folder
+        for other in worktrees.elsewhere(start, folder) if os.path.lexists(f"{folder}/.git") else ():
+            if found := _memory(other, environ):
+                return found, ""
+            if given and (linked := _linked(other, environ)):
+                return linked, folder + other[len(worktrees.top_of(other)) :]
         above = os.path.dirname(folder)
         if above == folder:
             return "", ""
         folder = above
 
 
+def _memory(folder: str, environ: "Mapping[str, str]") -> str:
+    """Return the workspace beside a directory, or the directory if it is one; empty if there is none."""
+    if worktrees.is_directory(f"{folder}/{FOLDER}"):
+        beside = f"{folder}/{BESIDE}"
+        if worktrees.is_directory(beside) and _is_workspace(beside, environ):
+            return beside
+    return folder if _is_workspace(folder, environ) else ""
+
+
+def _is_workspace(folder: str, environ: "Mapping[str, str]") -> bool:
+    """Return whether a directory is a workspace: never one that Git alone could have put there.
+
+    One whose repository is gone still counts if it is known as the user's, who then learns of it.
+    """
+    if not worktrees.is_file(f"{folder}/history.jsonl"):
+        return worktrees.is_file(f"{folder}/.git/agentx.lock") and worktrees.is_directory(f"{folder}/.git")
+    return worktrees.is_directory(f"{folder}/.git") or os.path.exists(
+        checks_file(folder, place.state_dir(environ))
+    )
+
+
 def link_file(project: str, environ: "Mapping[str, str]") -> str:
     """Return the file that names the workspace of a project that shares the memory of another."""
-    return f"{place.state_dir(environ)}/{HOOKS}/projects/{_name(project)}"
+    return f"{place.state_dir(environ)}/{HOOKS}/projects/{name_of(project)}"
 
 
 def spool(workspace: str, environ: "Mapping[str, str]") -> str:
     """Return the directory with what the server has not received yet about a workspace."""
-    return f"{place.state_dir(environ)}/{HOOKS}/spool/{_name(workspace)}"
+    return f"{place.state_dir(environ)}/{HOOKS}/spool/{name_of(workspace)}"
 
 
 def read_plain(path: str, most: int) -> bytes:
@@ -81,8 +104,4 @@ def _linked(folder: str, environ: "Mapping[str, str]") -> str:
         found = os.fsdecode(read_plain(link_file(folder, environ), _MOST_LINK)).strip()
     except OSError:
         return ""
-    return found if os.path.exists(f"{found}/history.jsonl") else ""
-
-
-def _name(path: str) -> str:
-    return blake2b(os.fsencode(path), digest_size=_DIGEST_BYTES).hexdigest()
+    return found if worktrees.is_file(f"{found}/history.jsonl") else ""

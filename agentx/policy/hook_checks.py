@@ -1,6 +1,7 @@
 """The compiled checks that a hook applies by itself while the server does not answer.
 
-They are in a small file in the workspace's cache, and written again whenever memory changed. Left out are
+They are in a small file in the user's state directory, for each workspace that they trust, and written again
+whenever memory changed. Nothing in a workspace takes its place: a clone could bring it along. Left out are
 checks that need a parser, an index or the conversation: of structure, decorators, imports, sizes, contents,
 topics and runs.
 """
@@ -9,39 +10,54 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from agentx.core.beside import HOOK_CHECKS
+from agentx.core.beside import checks_file
 from agentx.core.cache_dir import CACHE
 from agentx.engine.engine import Engine
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
+from agentx.storage.files.durable import write_file
 from agentx.synthesis.memory.checks import BaseCheck, CommandCheck, PathCheck, TextCheck
 from agentx.synthesis.memory.items import MemoryItem, checks_of
 
 VERSION = 1
+
+_ONCE = "hook-checks.json"
+"""Where they were in a workspace's cache once; no hook reads it any more."""
 
 _MOST_TEXT = 300
 """Characters of a rule that a denial quotes."""
 
 
 def refresh(engine: Engine, *, make: bool = False) -> None:
-    """Write the file again if the checks changed; a cache that cannot be written stays as it is.
+    """Write the file again if the checks changed; it goes where the workspace is not trusted.
 
     Args:
         engine: The workspace's engine.
         make: Whether to make the file if hooks have not been used here before.
     """
-    place = engine.root / CACHE / HOOK_CHECKS
+    state = engine.settings.state_dir
+    with contextlib.suppress(AgentXError, OSError):
+        nofollow.remove(engine.root / CACHE / _ONCE, missing_ok=True)
+    if not state.is_absolute():
+        return
+    place = Path(checks_file(str(engine.root), str(nofollow.canonical(state))))
     with contextlib.suppress(AgentXError, OSError):
         there = nofollow.is_file(place)
         if not (there or make):
             return
-        content = json.dumps(compiled(engine.checked(), str(engine.artifacts.root))).encode()
+        if not engine.trust.trusted:
+            nofollow.remove(place, missing_ok=True)
+            return
+        bound = {"workspace": str(engine.root), "begins": engine.trust.identity}
+        content = json.dumps(bound | compiled(engine.checked(), str(engine.artifacts.root))).encode()
         if not there or nofollow.read(place) != content:
-            nofollow.write(place, content)
+            place.parent.mkdir(0o700, parents=True, exist_ok=True)
+            write_file(place, content, mode=0o600)
 
 
 def compiled(items: Iterable[MemoryItem], root: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 
+from agentx.core import worktrees
 from agentx.recording.committer import Committer
 from agentx.recording.staging import Content
 from agentx.storage.artifacts import Artifacts
@@ -60,8 +61,14 @@ _STRINGS = 1_000
 Contents = dict[str, Content | None]
 
 
-def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
+def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any], *, own: bool = False) -> tuple[str, ...]:
+    """Return the artifacts that a call names, as relative paths; paths elsewhere are left out.
+
+    Args:
+        artifacts: The artifacts.
+        arguments: The call's arguments.
+        own: Leave out the same places in other work trees of the project as well.
+    """
     given, command = _plain(arguments), located_command(artifacts, arguments)
     changed = [one.path for one in effects(command)] if command else []
     patched = [
@@ -71,7 +78,7 @@ def paths_of(artifacts: Artifacts, arguments: Mapping[str, Any]) -> tuple[str, .
         for mark in _PATCH.finditer(text)
     ]
     named = (*(given.get(name) for name in (*_PATH, *_TARGET)), *changed, *patched)
-    return tuple(dict.fromkeys(path for value in named for path in _artifacts(artifacts, value)))
+    return tuple(dict.fromkeys(path for value in named for path in _artifacts(artifacts, value, own=own)))
 
 
 def command_of(arguments: Mapping[str, Any]) -> str:
@@ -291,8 +298,11 @@ def _text(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 # --- which artifact is meant --------------------------------------------------------------------------------
 
 
-def _artifacts(artifacts: Artifacts, value: object) -> tuple[str, ...]:
+def _artifacts(artifacts: Artifacts, value: object, *, own: bool = False) -> tuple[str, ...]:
     """Return the artifacts that a path means, as written and with links resolved; none if it leads elsewhere.
+
+    A place in another work tree of the project's repository is that in the project, unless only ``own`` ones
+    are asked for: what the user demands of a file holds in all of them.
 
     A name that the record would refuse (``requirements.txt `` with a space) is returned unchanged, because a
     rule can be about it.
@@ -305,6 +315,8 @@ def _artifacts(artifacts: Artifacts, value: object) -> tuple[str, ...]:
     if text.removeprefix("./").startswith(f"{folder}/") and not nofollow.is_directory(f"{root}/{folder}"):
         text = text.removeprefix("./").removeprefix(f"{folder}/")  # relative to the workspace
     written = os.path.normpath(os.path.join(root, text))
+    if other := worktrees.moved(written, root):
+        return () if own or not (inside := _inside(root, other)) else (inside,)
     found = (_inside(root, written), _inside(root, _resolved(written)))
     return tuple(dict.fromkeys(path for path in found if path))
 

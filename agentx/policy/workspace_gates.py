@@ -287,8 +287,11 @@ class Gates:
         return _note(verdict, self._memory(run))
 
     def paths_of(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the artifacts that a call names, as relative paths; paths elsewhere are left out."""
-        return paths_of(self.engine.artifacts, arguments)
+        """Return the artifacts that a call names, as relative paths; paths elsewhere are left out.
+
+        That is also in another work tree of the project, though rules hold there as well.
+        """
+        return paths_of(self.engine.artifacts, arguments, own=True)
 
     def _action(
         self,

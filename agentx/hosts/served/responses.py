@@ -12,10 +12,12 @@ import msgspec
 
 from agentx.context.assembler import TITLES
 from agentx.context.rendering import Context, ContextItem
+from agentx.core import worktrees
 from agentx.hosts.action import AFTER, DELETE, EDIT, PROMPT, READ, SHELL, START, SUBSTOP, SUMMARY, WRITE
 from agentx.hosts.served.naming import HOW, named, named_verdict
 from agentx.hosts.served.own_commands import acts_as_user
 from agentx.hosts.served.refusals import refused_calls
+from agentx.storage.errors import AgentXError
 from agentx.storage.events.actor import Actor
 from agentx.storage.events.host_events import SessionMoment, SessionNoted
 from agentx.storage.events.transcript_events import HostRecordKept
@@ -30,6 +32,7 @@ from agentx.storage.events.types import (
     ToolStatus,
     UserMessageSent,
 )
+from agentx.storage.files.paths import check_path
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.attribution.host_words import BROKEN, CONTEXT, SETTLE, headed, typed
@@ -153,6 +156,9 @@ class Responder:
         memory: What is remembered of the session.
         key: Makes the events idempotent.
         at: When it happened, if that was earlier than now; ``None`` for now.
+
+    Attributes:
+        unrecorded: Why the content of a file that the call changed is not recorded; empty if all of it is.
     """
 
     def __init__(
@@ -171,6 +177,7 @@ class Responder:
         self.key = key
         self.at = at
         self.actor = f"agent:{action.host}"
+        self.unrecorded = ""
 
     def delivered(self, reply: dict[str, str]) -> dict[str, str]:
         """Return a reply; text that the host cannot show the model now goes with the next one that it can."""
@@ -470,6 +477,8 @@ class Responder:
         arguments = self._arguments()
         status: ToolStatus = "FAILED" if action.failed or action.exit_code else "SUCCEEDED"
         paths = self._paths(arguments) if action.kind in (WRITE, EDIT, DELETE) else ()
+        if action.kind in (WRITE, EDIT, DELETE):
+            self._look_outside()
         if not paths:
             self._record(self._executed(status))
         else:
@@ -562,14 +571,54 @@ class Responder:
         return place
 
     def _paths(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the artifacts that a call changes; none in a project that shares the memory of another."""
-        return () if self.action.sharing else self.ws.gates.paths_of(arguments)
+        """Return the artifacts that a call changes; none in a project that shares the memory of another.
+
+        What cannot be recorded, such as a file of another repository, is left out and told.
+        """
+        action, found = self.action, []
+        if action.sharing or (action.kind == SHELL and self._moved(action.cwd)):
+            return ()
+        for path in self.ws.gates.paths_of(arguments):
+            try:
+                self.ws.engine.artifacts.identify(check_path(path))
+            except AgentXError as error:
+                self.unrecorded = self.unrecorded or str(error)
+            except OSError as error:
+                self.unrecorded = self.unrecorded or f"{path} cannot be read: {error.strerror}."
+                self.memory.unseen = True  # perhaps it can be later
+            else:
+                found.append(path)
+        return tuple(found)
+
+    def _moved(self, path: str) -> str:
+        """Return the place in the project of one in another of its work trees; empty if it is in none."""
+        whole = os.path.normpath(os.path.join(self.action.cwd, path)) if self.action.cwd else ""
+        return worktrees.moved(whole, str(self.ws.artifacts)) if whole.startswith("/") else ""
+
+    def _look_outside(self) -> None:
+        """Note that a file was changed that is not the project's, so that only the call can be recorded."""
+        path, folder = self.action.arguments.get("path"), str(self.ws.artifacts)
+        if (
+            not (isinstance(path, str) and path and self.action.cwd)
+            or self.action.sharing
+            or self._moved(path)
+        ):
+            return
+        whole = os.path.join(self.action.cwd, path)
+        if not any(
+            f"{one}/".startswith(f"{folder}/") for one in (os.path.normpath(whole), os.path.realpath(whole))
+        ):
+            self.unrecorded = self.unrecorded or f"{one_line(path)[:200]} is in no work tree of this project."
 
     def _recorded_arguments(self) -> dict[str, Any]:
         given = self.action.arguments
-        if self.action.kind in (WRITE, EDIT, DELETE):
-            given = {name: value for name, value in given.items() if name not in _IN_FILES}
-        return bounded(given)
+        if self.action.kind not in (WRITE, EDIT, DELETE):
+            return bounded(given)
+        path = given.get("path")
+        if isinstance(path, str) and (place := self._moved(path)) and not self.action.sharing:
+            # No artifact of the project changed, so what was written stands nowhere else.
+            return bounded({**given, "path": place, "written_in": self.action.cwd})
+        return bounded({name: value for name, value in given.items() if name not in _IN_FILES})
 
     # --- recording ------------------------------------------------------------------------------------------
 

@@ -39,12 +39,18 @@ from agentx.server.calls import Emit, ServedCall
 from agentx.server.errors import PARAMS, Refused
 from agentx.settings import read_settings
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.files.paths import PathRefused
+from agentx.storage.text import one_line
 from agentx.trust.trust import restricted
 from agentx.workspace import Workspace
 
 _SESSIONS_KEPT = 256
 _MOST_SPOOLED_BYTES = 16 << 20
 _SAID_S = 7 * 86_400
+
+
+class NotNow(AgentXError):
+    """What a hook kept cannot be recorded at the moment."""
 
 
 class HostSessions:
@@ -131,10 +137,14 @@ def in_process(workspace: str, given: dict[str, Any], key: str) -> dict[str, str
 
 def respond(ws: Workspace, action: SentAction, key: str, environ: Any) -> dict[str, str]:
     """Record what was spooled, then act on an action and return the reply."""
-    _drain(ws, environ)
+    dropped = _drain(ws, environ)
     if action.moment in (START, WARM):
         sweep(environ)
-    reply = _respond(ws, action, key)
+    reply, unrecorded = _respond(ws, action, key)
+    if dropped:
+        reply = {**reply, "message": _DROPPED.format(why=dropped)}
+    elif unrecorded and told_first(action.session, str(ws.root), environ, about=".unrecorded"):
+        reply = {**reply, "message": _UNRECORDED.format(why=unrecorded)}
     hook_checks.refresh(ws.engine, make=True)
     why = ws.restricted if action.moment == PROMPT else ""
     if why and told_first(action.session, str(ws.root), environ, about=".restricted"):
@@ -147,7 +157,14 @@ _RESTRICTED = (
 )
 
 
-def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = None) -> dict[str, str]:
+_DROPPED = "AgentX dropped what a hook had kept for it, since it can never be recorded: {why}"
+_UNRECORDED = "AgentX records this call, but not what it wrote: {why} This is said once a session."
+
+
+def _respond(
+    ws: Workspace, action: SentAction, key: str, at: datetime | None = None
+) -> tuple[dict[str, str], str]:
+    """Return the reply, and why the content of a file that the call changed is not recorded."""
     action = SESSIONS.placed(ws.root, action)
     run = _run(action)
     responder = Responder(ws, action, run, SESSIONS.of(ws.root, run), key, at)
@@ -167,7 +184,8 @@ def _respond(ws: Workspace, action: SentAction, key: str, at: datetime | None = 
     }.get(action.moment)
     seq, task = (0, "") if action.moment == PROMPT else responder.asked()
     with ws.engine.answering(task if seq else None):
-        return responder.delivered(found() if found else {})
+        reply = responder.delivered(found() if found else {})
+    return reply, responder.unrecorded
 
 
 def _run(action: SentAction) -> str:
@@ -186,33 +204,54 @@ def _action(given: object) -> SentAction:
 # --- the spool ----------------------------------------------------------------------------------------------
 
 
-def _drain(ws: Workspace, environ: Any) -> None:
-    """Record what hooks kept while no server answered, in order, and remove it."""
-    folder = Path(spool(str(ws.root), environ))
+def _drain(ws: Workspace, environ: Any) -> str:
+    """Record what hooks kept while no server answered, in order, and remove it.
+
+    Returns:
+        Why something was dropped, since no later attempt could record it; empty if nothing was.
+    """
+    folder, dropped = Path(spool(str(ws.root), environ)), ""
     try:
         names = sorted(one.name for one in folder.iterdir())
     except OSError:
-        return
+        return ""
     for name in names:
         place = folder / name
-        if name.startswith(SAID):  # of a session that has long ended
+        if name.startswith((SAID, BAD)):  # of a session that has long ended, or of an earlier version
             with contextlib.suppress(OSError):
                 if time.time() - place.stat().st_mtime > _SAID_S:
                     place.unlink()
+            continue
         if not name.endswith(".json") or name.startswith("."):
             continue
         try:
-            kept = json.loads(read_plain(str(place), _MOST_SPOOLED_BYTES))
-            action, key = _action(kept["action"]), str(kept["key"])
-            _respond(ws, action, key, _kept_at(name))
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused, UsageError):
-            with contextlib.suppress(OSError):  # no later attempt could record it
-                place.rename(folder / f"{BAD}{name}")
-            continue
+            why = _recorded(ws, place)
         except AgentXError:  # such as a full disk: this event and those after it wait
-            return
+            break
+        dropped = why or dropped
         with contextlib.suppress(OSError):
             place.unlink()
+    return dropped
+
+
+def _recorded(ws: Workspace, place: Path) -> str:
+    """Record what a hook kept; return why that is not possible, now or later.
+
+    Raises:
+        AgentXError: It was not possible now.
+    """
+    try:
+        kept = json.loads(read_plain(str(place), _MOST_SPOOLED_BYTES))
+        action, key = _action(kept["action"]), str(kept["key"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, Refused):
+        return f"{place} cannot be read."
+    try:
+        _respond(ws, action, key, _kept_at(place.name))
+    except (ValueError, KeyError, TypeError, RecursionError, Refused, UsageError, PathRefused) as error:
+        return one_line(str(error)) or type(error).__name__
+    except (AgentXError, OSError) as error:
+        raise NotNow(str(error)) from error
+    return ""
 
 
 _BEGAN = datetime(1970, 1, 1, tzinfo=UTC)

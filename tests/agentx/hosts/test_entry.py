@@ -15,8 +15,7 @@ import pytest
 
 from agentx import Workspace
 from agentx.client.client import Client, RequestFailed
-from agentx.core.beside import HOOK_CHECKS
-from agentx.core.cache_dir import CACHE
+from agentx.core.beside import checks_file
 from agentx.hosts.host import HOSTS
 from agentx.hosts.place import spool
 from agentx.hosts.setup.project import make_beside
@@ -173,13 +172,13 @@ def test_a_server_that_is_stopped_delays_a_hook_no_longer_than_its_limit(hook, s
     assert said(root, tmp_path, place) == [RULE, "Second.", "Third."]
 
 
-def test_the_compiled_checks_follow_what_the_user_does_elsewhere(hook, client, root):
+def test_the_compiled_checks_follow_what_the_user_does_elsewhere(hook, client, root, place):
     hook("UserPromptSubmit", prompt=RULE)
-    place = root / CACHE / HOOK_CHECKS
-    assert "legacy" not in place.read_text()
+    kept = Path(checks_file(str(root), place["AGENTX_STATE_DIR"]))
+    assert "legacy" not in kept.read_text()
     client.call("say", workspace=str(root), text="Do not touch anything in the legacy/ folder.")
     client.call("flush", workspace=str(root))  # after what follows the answer
-    assert "legacy" in place.read_text()
+    assert "legacy" in kept.read_text()
 
 
 def test_a_stale_socket_is_no_server(hook, root, place):

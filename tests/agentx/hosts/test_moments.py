@@ -2,11 +2,11 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from agentx.core.beside import HOOK_CHECKS
-from agentx.core.cache_dir import CACHE
+from agentx.core.beside import checks_file
 from agentx.hosts.action import HostAction
 from agentx.hosts.away import check
 from agentx.hosts.claude_code import ClaudeCode
@@ -433,7 +433,7 @@ def test_an_answer_that_the_host_reports_before_the_stop_is_checked(session):
 def test_the_compiled_checks_follow_the_memory(session, ws, project):
     claude = session()
     claude("UserPromptSubmit", prompt="Never create a requirements.txt file.")
-    place = ws.root / CACHE / HOOK_CHECKS
+    place = Path(checks_file(str(ws.root), str(ws.settings.state_dir)))
 
     def decisions(path):
         written = HostAction(kind="write", cwd=str(project), arguments={"path": path, "content": "x"})
