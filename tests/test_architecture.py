@@ -190,6 +190,7 @@ OTHER_FILES = {
     "agentx/cli/": "files that a person names, and samples",
     "agentx/client/": "the runtime directory of the user",
     "agentx/hosts/": "the state directory of the user, files of hosts that a person names, and a cache of checks",
+    "agentx/core/worktrees.py": "loads next to nothing, for hooks: each name is looked at and opened without following a link",
     "agentx/server/": "the runtime directory of the user",
     "storage/process_memory.py": "/proc",
     "agentx/cognition/pictures/report.py": "a template of ours",

@@ -56,7 +56,7 @@ def refresh(engine: Engine, *, make: bool = False) -> None:
         bound = {"workspace": str(engine.root), "begins": engine.trust.identity}
         content = json.dumps(bound | compiled(engine.checked(), str(engine.artifacts.root))).encode()
         if not there or nofollow.read(place) != content:
-            place.parent.mkdir(0o700, parents=True, exist_ok=True)
+            nofollow.make_directory(place.parent, parents=True)
             write_file(place, content, mode=0o600)
 
 
