@@ -1,5 +1,5 @@
-"""The server's side of hooks: what is recorded and answered at each moment of a session, for all hosts alike.
+"""The server's side of hooks: what is recorded and answered at each moment of a session, alike for all hosts.
 
-May import: cli, context, engine, hosts, policy, server, settings, storage, synthesis, tools, trust,
+May import: cli, context, core, engine, hosts, policy, server, settings, storage, synthesis, tools, trust,
 workspace.
 """
