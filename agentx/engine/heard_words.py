@@ -1,6 +1,7 @@
 """Who wrote what first in a history; kept, so that a message is compared with all of it at once."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from agentx.core.cached_projection import Kept
@@ -17,8 +18,10 @@ from agentx.storage.events.types import (
 )
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, told_already
-from agentx.synthesis.attribution.copies import RUN, Heard
+from agentx.synthesis.attribution.copies import RUN, Copied, Heard
 from agentx.synthesis.demands.book import from_user
+from agentx.synthesis.judgement.book import Doubts
+from agentx.synthesis.memory.items import Evidence
 from agentx.synthesis.scribe.harness import is_question_tool
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
@@ -40,6 +43,8 @@ class HeardWords:
     """
 
     def __init__(self, history: History, folder: Path, read: ReadBody) -> None:
+        self._history, self._read = history, read
+
         def anew(state: State) -> Heard:
             heard = Heard()
             for event in history.read(on_damage=told_already):
@@ -65,6 +70,24 @@ class HeardWords:
     def own_words(self, state: State, text: str) -> str:
         """Return a message of the user with line breaks in the place of what was copied into it."""
         return self.at(state).copied(text).masked(text)
+
+    def doubts(self, state: State) -> Doubts:
+        """Return what tells whether words of a message may have been copied, of those in the history."""
+        heard = self.at(state)
+
+        @cache
+        def copied(seq: int) -> Copied:
+            event = next(iter(self._history.read(seq - 1, told_already)), None)
+            if event is None or event.seq != seq or not isinstance(event.data, UserMessageSent):
+                return Copied()
+            return heard.copied(_text(event.data.body, self._read))
+
+        def doubts(evidence: Evidence) -> bool:
+            found = copied(evidence.seq)
+            places = (*found.quotations, *found.doubtful)
+            return any(one.start < evidence.end and evidence.start < one.end for one in places)
+
+        return doubts
 
 
 def hear(heard: Heard, event: Event, read: ReadBody) -> None:

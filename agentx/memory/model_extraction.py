@@ -136,7 +136,7 @@ def _judge(engine: "Engine", model: ModelClient, deadline: float, *, all_candida
         now = engine.log.state
         if now.judged != state.judged:
             return Judged(model=model.name, usage=usage)  # another process was faster
-        checked = check(answer, said, now, model.name, heard)
+        checked = check(answer, said, now, model.name, heard, engine.heard.doubts(now))
         if batch or checked.changes:
             engine.synthesizer.record(
                 checked.changes, MODEL, through=batch.through, asked=model.name, usage=usage

@@ -78,7 +78,8 @@ def remember(engine: "Engine", kind: str, text: str, quote: str = "", *, by: str
             return _reported(engine, kind, text, by, _why_unproven(quote))
         given = Remembered(kind=kind, quote=quote, text=text, seq=seq)
         try:
-            checked = check_remembered(given, {seq: message}, engine.log.state, by)
+            state = engine.log.state
+            checked = check_remembered(given, {seq: message}, state, by, engine.heard.doubts(state))
         except NotBelieved as error:
             raise UsageError(f"Not remembered: {error}") from error
         if checked.changes:
@@ -118,7 +119,7 @@ def _message_with(engine: "Engine", quote: str) -> tuple[int, str]:
             continue
         if Actor.parse(event.actor).is_user:
             with suppress(BlobDamaged):  # its text is lost
-                message = engine.read_body(event.data.body)
+                message = engine.heard.own_words(engine.log.state, engine.read_body(event.data.body))
                 if OwnWords(message).find(quote):
                     return seq, message
     return 0, ""

@@ -132,7 +132,9 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
     with engine.write_path.exclusive():
         state = engine.log.state
         named = [state.items[one.id] for one in given if one.id in state.items]
-        checked = check_verdicts(given, dict(_said(engine, named, state)), state, by)
+        checked = check_verdicts(
+            given, dict(_said(engine, named, state)), state, by, engine.heard.doubts(state)
+        )
         if checked.changes:
             engine.synthesizer.record(checked.changes, AGENT, actor=by)
         items = tuple(engine.log.state.items[item.id] for item in checked.items)

@@ -70,13 +70,21 @@ class Copied(NamedTuple):
 
     def masked(self, text: str) -> str:
         """Return a message with line breaks in the place of its quotations; the length stays the same."""
-        for one in self.quotations:
-            text = text[: one.start] + "\n" * (one.end - one.start) + text[one.end :]
-        return text
+        return _blanked(text, self.quotations)
+
+    def own(self, text: str) -> str:
+        """Return a message with line breaks in the place of all that may have been copied."""
+        return _blanked(text, (*self.quotations, *self.doubtful))
 
     def doubts(self, start: int, end: int) -> bool:
         """Return whether a part of the message may have been copied."""
         return any(one.start < end and start < one.end for one in self.doubtful)
+
+
+def _blanked(text: str, spans: Sequence[Span]) -> str:
+    for one in spans:
+        text = text[: one.start] + "\n" * (one.end - one.start) + text[one.end :]
+    return text
 
 
 class _Word(NamedTuple):

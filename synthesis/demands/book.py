@@ -31,6 +31,7 @@ from agentx.synthesis.demands.targets import (
 from agentx.synthesis.language.sentences import Span
 from agentx.synthesis.memory.conclusions import Add, Change, Patch
 from agentx.synthesis.memory.items import (
+    WOULD_END,
     ConstraintDetail,
     Evidence,
     Kind,
@@ -91,21 +92,28 @@ class Book:
     def enter(self, reading: Reading, *, copied: bool = False) -> None:
         """Apply a sentence: change an existing rule or, where it changes none, add the rules it states.
 
-        What may be somebody else's, because they wrote it before (``copied``), ends no rule and makes none:
-        it is asked about.
+        What may be somebody else's, because they wrote it before (``copied``), changes no rule: it is a
+        candidate.
         """
         self._copied = copied
         if copied:
-            reading = Reading(reading.reversals, doubted(reading.rules))
+            self._propose(Reading(reading.reversals, doubted(reading.rules)))
+            return
         certain = any(isinstance(rule, Demand) and rule.certainty == "active" for rule in reading.rules)
         turns = [turn for turn in reading.reversals if is_decisive(turn) or not certain]
         for turn in turns:
             if self._is_known(turn.evidence):
                 return
-            if not copied and self._turn(turn) and not isinstance(turn, Withdrawal):
+            if self._turn(turn) and not isinstance(turn, Withdrawal):
                 return
         if not certain and self._ask(turns):
             return
+        self._state_rules(reading)
+        if certain:
+            self._ask([turn for turn in reading.reversals if isinstance(turn, Revision)])
+
+    def _state_rules(self, reading: Reading) -> None:
+        """Add what a sentence demands or rejects, or repeats."""
         for rule in () if reading.closed else reading.rules:
             if self._is_known(rule.evidence):
                 continue
@@ -113,8 +121,45 @@ class Book:
                 self._demand(rule, self._evidence(rule.evidence))
             else:
                 self._reject(rule, self._evidence(rule.evidence))
-        if certain:
-            self._ask([turn for turn in reading.reversals if isinstance(turn, Revision)])
+
+    def _propose(self, reading: Reading) -> None:
+        """Enter a sentence that others wrote before: as candidates, which a person settles.
+
+        A rule that it would end stands as it was: the proposal to end it stands beside it.
+        """
+        before = len(self.changes)
+        self._state_rules(reading)
+        if len(self.changes) > before:
+            return
+        standing = self._standing("constraint", "rejection")
+        rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
+        for turn in reading.reversals:
+            if self._is_known(turn.evidence):
+                return
+            if found := self._would_end(turn, rules) or self._may_end(turn, rules):
+                for item in found:
+                    self._propose_end(item, self._evidence(turn.evidence))
+                return
+
+    def _propose_end(self, rule: MemoryItem, evidence: Evidence) -> None:
+        for item in tuple(self._items.values()):
+            if item.status == "candidate" and Link(WOULD_END, rule.id) in item.links:
+                self._patch(Patch(id=item.id, evidence=(*item.evidence, evidence)))
+                return
+        text = evidence.quote.strip()
+        self._add(
+            MemoryItem(
+                id=free_id("decision", self._seq, self._items),
+                kind="decision",
+                text=text,
+                short=shorten(text),
+                evidence=(evidence,),
+                trust="user",
+                status="candidate",
+                reason=f"It would end {rule.id}, and somebody else wrote it first.",
+                links=(Link(WOULD_END, rule.id),),
+            )
+        )
 
     # --- changes to existing rules ----------------------------------------------------------------
 
@@ -137,18 +182,7 @@ class Book:
         standing = self._standing("constraint", "rejection")
         rules = [item for item in standing if all(one.seq != self._seq for one in item.evidence)]
         for turn in turns:
-            found = self._would_end(turn, rules) if self._copied else ()
-            match turn:
-                case _ if found:
-                    pass
-                case Retraction():
-                    found = perhaps_ended_by(turn, rules)
-                case Fulfilment() | Occurrence():
-                    found = perhaps_fulfilled_by(turn, rules)
-                case Revision(sure=True):
-                    found = perhaps_revised_by(self._text[turn.evidence.start : turn.evidence.end], rules)
-                case _:
-                    continue
+            found = self._may_end(turn, rules)
             for item in found:
                 words = (*item.perhaps_ended_by, self._evidence(turn.evidence))
                 self._patch(Patch(id=item.id, perhaps_ended_by=words))
@@ -157,6 +191,17 @@ class Book:
                 alone = not isinstance(turn, Retraction) or turn.alone
                 return alone and any(item.status == "active" for item in found)
         return False
+
+    def _may_end(self, turn: Reversal, rules: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
+        """Return the rules that a sentence may end or replace."""
+        match turn:
+            case Retraction():
+                return perhaps_ended_by(turn, rules)
+            case Fulfilment() | Occurrence():
+                return perhaps_fulfilled_by(turn, rules)
+            case Revision(sure=True):
+                return perhaps_revised_by(self._text[turn.evidence.start : turn.evidence.end], rules)
+        return ()
 
     def _would_end(self, turn: Reversal, rules: Sequence[MemoryItem]) -> Sequence[MemoryItem]:
         """Return the rules that a sentence would end or replace if it were certainly the user's."""
@@ -180,9 +225,12 @@ class Book:
         return bool(items)
 
     def _end_what_came_of(self, rule: MemoryItem) -> None:
-        """End the notes and tasks that rest on the same words as a rule that ended."""
+        """End what rests on the same words as a rule that ended, and proposals to end the rule."""
         places = [(one.seq, one.start, one.end) for one in rule.evidence[:1]]
         for item in tuple(self._items.values()):
+            if item.status == "candidate" and Link(WOULD_END, rule.id) in item.links and not is_offered(item):
+                self._patch(Patch(id=item.id, status="closed", reason=f"{rule.id} ended."))
+                continue
             rests = item.kind in _NOTES and item.status in _STANDING and item.evidence[:1]
             for seq, start, end in places if rests else ():
                 one = item.evidence[0]

@@ -4,7 +4,7 @@ Both checks use it: of a model's answer (:mod:`agentx.synthesis.judgement.check`
 (:mod:`agentx.synthesis.judgement.settling`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -19,6 +19,15 @@ from agentx.synthesis.state.state import State
 REASON_CHARACTERS = 200
 
 DEMANDS: tuple[Kind, ...] = ("constraint", "rejection")
+
+Doubts = Callable[[Evidence], bool]
+"""Returns whether words of the user's message may be somebody else's, because they stood elsewhere before."""
+
+
+def no_doubts(_evidence: Evidence) -> bool:
+    """Return that words are the user's own."""
+    return False
+
 
 _STANDING: tuple[Status, ...] = ("active", "candidate")
 
@@ -35,9 +44,18 @@ class ClaimBook:
         heard: Messages of agents, by seq.
         state: The current state.
         by: Who claims it: the first words of each reason.
+        doubts: Whether words may be somebody else's; such words never make, end or replace a rule.
     """
 
-    def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, by: str) -> None:
+    def __init__(
+        self,
+        said: Mapping[int, str],
+        heard: Mapping[int, str],
+        state: State,
+        by: str,
+        doubts: Doubts = no_doubts,
+    ) -> None:
+        self.doubts = doubts
         self.texts = {**heard, **said}
         self.said = said
         self.by = one_line(by)[:REASON_CHARACTERS]
@@ -81,6 +99,14 @@ class ClaimBook:
             kind = " or ".join(kinds)
             raise NotBelieved(f"No active or candidate {kind} {shortened(name)} was found.")
         return item
+
+    def _require_own(self, evidence: Iterable[Evidence]) -> None:
+        """Refuse words of which none are certainly the user's."""
+        if all(self.doubts(one) for one in evidence if one.quote):
+            raise NotBelieved(
+                "An agent or a tool wrote these words before the user did, so they are a candidate that only "
+                "a person settles: `agentx memory review`."
+            )
 
     def _own(self, name: str) -> MemoryItem:
         """Return an item that a model may change."""

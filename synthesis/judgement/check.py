@@ -14,7 +14,15 @@ from agentx.storage.text import shorten
 from agentx.synthesis.compiling.compile import compile_checks
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, NotBelieved, located, rests_on
+from agentx.synthesis.judgement.book import (
+    DEMANDS,
+    ClaimBook,
+    Doubts,
+    NotBelieved,
+    located,
+    no_doubts,
+    rests_on,
+)
 from agentx.synthesis.judgement.judge_answer import (
     Found,
     JudgeAnswer,
@@ -72,13 +80,15 @@ def check(
     state: State,
     model: str,
     heard: Mapping[int, str] | None = None,
+    doubts: Doubts = no_doubts,
 ) -> Checked:
     """Check an answer against the messages shown to the model and the current state; pure.
 
     The state may have changed since the model was asked. Only notes are made from ``heard``, the agents'
     messages. Both kinds of messages are given by seq; ``model`` is the model's name, for the reasons.
+    ``doubts`` tells whether words of the user may be somebody else's.
     """
-    book = _Answered(said, heard or {}, state, f"model {model}")
+    book = _Answered(said, heard or {}, state, f"model {model}", doubts)
     entries = [(found.quote, partial(book.enter, found)) for found in answer.found]
     entries += [(verdict.id, partial(book.settle, verdict)) for verdict in answer.verdicts]
     refused = list(answer.refused)
@@ -93,8 +103,10 @@ def check(
 class _Answered(ClaimBook):
     """The items while a model's answer is processed."""
 
-    def __init__(self, said: Mapping[int, str], heard: Mapping[int, str], state: State, by: str) -> None:
-        super().__init__(said, heard, state, by)
+    def __init__(
+        self, said: Mapping[int, str], heard: Mapping[int, str], state: State, by: str, doubts: Doubts
+    ) -> None:
+        super().__init__(said, heard, state, by, doubts)
         self._counted: Counter[int] = Counter()
 
     def enter(self, found: Found) -> None:
@@ -111,6 +123,7 @@ class _Answered(ClaimBook):
         if found.message not in self.said:
             raise NotBelieved("Only the user's own words make or end a rule.")
         if found.kind == "ending":
+            self._require_own((evidence,))
             self._end(found, evidence)
             return
         if found.lasting == "no":
@@ -126,7 +139,7 @@ class _Answered(ClaimBook):
             self._repeat(same, evidence, found)
         else:
             scope, until = self._reach(message, found, text)
-            sure = found.lasting == "yes" and whole is not None
+            sure = found.lasting == "yes" and whole is not None and not self.doubts(evidence)
             self._add(found, text, evidence, scope, until, replaced, sure=sure)
 
     def _note(self, found: Found, text: str, evidence: Evidence) -> None:
@@ -144,7 +157,8 @@ class _Answered(ClaimBook):
         if same:
             self._patch(Patch(id=same.id, evidence=(*same.evidence, evidence)))
             return
-        gone = [self._standing(name, own) for name in found.replaces]
+        theirs = evidence.seq in self.said and self.doubts(evidence)
+        gone = [] if theirs else [self._standing(name, own) for name in found.replaces]
         item = MemoryItem(
             id=free_id(kind, evidence.seq, self.items),
             kind=kind,
@@ -152,7 +166,7 @@ class _Answered(ClaimBook):
             short=shorten(text),
             evidence=(evidence,),
             trust="user" if evidence.seq in self.said else "agent",
-            status="active" if found.lasting == "yes" else "candidate",
+            status="active" if found.lasting == "yes" and not theirs else "candidate",
             reason=self._why(found.reason),
             detail=NoteDetail(sort=sort),
         )
@@ -170,6 +184,8 @@ class _Answered(ClaimBook):
             return others
         for item in mine:
             settled = item.kind == found.kind and item.status == "candidate" and found.lasting == "yes"
+            if settled:
+                self._require_own(item.evidence)
             if settled and not any(one.by_hand for one in self._contrary(found, item.text)):
                 self._keep(item, found.reason)
         return None
@@ -177,7 +193,7 @@ class _Answered(ClaimBook):
     def _repeat(self, item: MemoryItem, evidence: Evidence, found: Found) -> None:
         """Record a repetition as more evidence, which settles a candidate."""
         patch = Patch(id=item.id, evidence=(*item.evidence, evidence))
-        if item.status == "candidate" and not item.by_hand:
+        if item.status == "candidate" and not item.by_hand and not self.doubts(evidence):
             patch = msgspec.structs.replace(patch, status="active", reason=self._why(found.reason))
         self._patch(patch)
 
@@ -267,4 +283,5 @@ class _Answered(ClaimBook):
         self._own(item.id)
         if item.trust != "user" or not any(evidence.quote for evidence in item.evidence):
             raise NotBelieved("It does not rest on the user's own words, so no model can make it hold.")
+        self._require_own(item.evidence)
         self._patch(Patch(id=item.id, status="active", reason=self._why(reason)))

@@ -7,7 +7,7 @@ from agentx.storage.text import one_line
 from agentx.synthesis.attribution.material import own_words, straighten
 from agentx.synthesis.attribution.sources import NAME
 from agentx.synthesis.language.sentences import sentences
-from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, is_offered, sort_of
+from agentx.synthesis.memory.items import ConstraintDetail, MemoryItem, is_offered, sort_of, would_change
 from agentx.synthesis.model.port import ChatMessage, ToolSchema
 from agentx.synthesis.model.structured import parameters, prompt
 from agentx.synthesis.state.state import State
@@ -62,7 +62,7 @@ _NOTES = ("decision", "task", "context", "discovery", "learning")
 def candidates(state: State) -> Sequence[MemoryItem]:
     """Return the demands and rejections that are not settled yet, oldest first."""
     waiting = state.active("constraint", "rejection", status="candidate")
-    return tuple(item for item in waiting if not is_offered(item))
+    return tuple(item for item in waiting if not (is_offered(item) or would_change(item)))
 
 
 def notes(state: State) -> Sequence[MemoryItem]:

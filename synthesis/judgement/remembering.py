@@ -10,7 +10,7 @@ import msgspec
 
 from agentx.storage.text import one_line, shorten
 from agentx.synthesis.demands.reading.scope import reach_of
-from agentx.synthesis.judgement.book import DEMANDS, NotBelieved, located, rests_on
+from agentx.synthesis.judgement.book import DEMANDS, Doubts, NotBelieved, located, no_doubts, rests_on
 from agentx.synthesis.judgement.check import Checked
 from agentx.synthesis.judgement.settling import KINDS, Act, SettleVerdict, Settling
 from agentx.synthesis.memory.conclusions import Add
@@ -46,7 +46,9 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
 
 
-def check_remembered(given: Remembered, said: Mapping[int, str], state: State, by: str) -> Checked:
+def check_remembered(
+    given: Remembered, said: Mapping[int, str], state: State, by: str, doubts: Doubts = no_doubts
+) -> Checked:
     """Check what an agent wants remembered against the user's message.
 
     Args:
@@ -54,6 +56,7 @@ def check_remembered(given: Remembered, said: Mapping[int, str], state: State, b
         said: The message, by seq.
         state: The current state.
         by: The agent's actor.
+        doubts: Whether words may be somebody else's.
 
     Returns:
         The changes; none if an active item of this kind rests on the words already, which is then the item.
@@ -61,7 +64,7 @@ def check_remembered(given: Remembered, said: Mapping[int, str], state: State, b
     Raises:
         NotBelieved: The words do not stand there, or were decided on already; the message says why.
     """
-    book = _Remembering(said, {}, state, by)
+    book = _Remembering(said, {}, state, by, doubts)
     standing = book.remember(given)
     return Checked(tuple(book.changes), (standing,) if standing else book.touched, ())
 

@@ -16,7 +16,7 @@ from agentx.synthesis.demands.classify import readings
 from agentx.synthesis.demands.lifecycle import contrary_demands, same_demand
 from agentx.synthesis.demands.reading.scope import reach_of
 from agentx.synthesis.demands.reversals import Occurrence, Revision
-from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, NotBelieved
+from agentx.synthesis.judgement.book import DEMANDS, ClaimBook, Doubts, NotBelieved, no_doubts
 from agentx.synthesis.judgement.check import Checked
 from agentx.synthesis.judgement.judge_answer import RefusedEntry, shortened
 from agentx.synthesis.judgement.quotes import MAX_QUOTE, OwnWords
@@ -37,6 +37,7 @@ from agentx.synthesis.memory.items import (
     free_id,
     joined,
     status_in_words,
+    would_change,
 )
 from agentx.synthesis.memory.policies import may_be_made
 from agentx.synthesis.state.state import State
@@ -85,11 +86,16 @@ class SettleVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def can_be_settled(item: MemoryItem) -> bool:
     """Return whether an agent may settle an item: a candidate or a perhaps-ended rule of the user's words."""
     waits = item.status == "candidate" or (item.status == "active" and bool(item.perhaps_ended_by))
-    return waits and item.trust == "user" and item.kind in KINDS and any(one.quote for one in item.evidence)
+    proven = item.trust == "user" and any(one.quote for one in item.evidence)
+    return waits and proven and item.kind in KINDS and not would_change(item)
 
 
 def check_verdicts(
-    verdicts: Iterable[SettleVerdict], said: Mapping[int, str], state: State, by: str
+    verdicts: Iterable[SettleVerdict],
+    said: Mapping[int, str],
+    state: State,
+    by: str,
+    doubts: Doubts = no_doubts,
 ) -> Checked:
     """Check an agent's verdicts against the user's messages and the current state.
 
@@ -98,8 +104,9 @@ def check_verdicts(
         said: The user's messages that the items rest on, by seq.
         state: The current state.
         by: The agent's actor.
+        doubts: Whether words may be somebody else's.
     """
-    book = Settling(said, {}, state, by)
+    book = Settling(said, {}, state, by, doubts)
     refused: list[RefusedEntry] = []
     for verdict in verdicts:
         try:
@@ -134,7 +141,7 @@ class Settling(ClaimBook):
         match verdict.verdict:
             case "drop":
                 if verdict.quote:
-                    self._quoted(item, verdict.quote, item.evidence)
+                    self._quoted(item, verdict.quote, item.evidence, proves=False)
                 self._patch(Patch(id=item.id, status="retired", reason=self._why(verdict.reason)))
             case "keep":
                 self._keep_as(item, verdict, ())
@@ -318,8 +325,10 @@ class Settling(ClaimBook):
             return one_line(words)
         raise NotBelieved(f"Its {what} does not stand in the user's own words, nor in what they answer.")
 
-    def _quoted(self, item: MemoryItem, quote: str, evidence: Sequence[Evidence]) -> _Quoted:
-        """Find a quote in the user's own words that an item rests on.
+    def _quoted(
+        self, item: MemoryItem, quote: str, evidence: Sequence[Evidence], *, proves: bool = True
+    ) -> _Quoted:
+        """Find a quote in the user's own words that an item rests on; ``proves``: as the proof of a rule.
 
         Raises:
             NotBelieved: It does not stand there; the message says what it is instead, as far as is known.
@@ -335,6 +344,8 @@ class Settling(ClaimBook):
             found = self._evidence(seq, message.whole(span) or span)
             if not any(_overlap(one, found) for one in evidence):
                 raise NotBelieved(f"The quote stands in message {seq}, but {item.id} rests on other words.")
+            if proves:
+                self._require_own((found,))
             return _Quoted(message, " ".join(found.quote.split()), found)
         where = " or ".join(map(str, seqs)) or "any"
         if any(_bare(quote) in _bare(self.said[seq]) for seq in seqs):

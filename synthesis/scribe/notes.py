@@ -130,7 +130,7 @@ def _said(ledger: Ledger, state: State, text: str, *, is_task: bool) -> None:
         evidence = ledger.evidence(text, one.span.start, one.span.end)
         taken = covered(one.span, certain if one.sure and not one.plain else demands)
         if one.sort == "context":
-            _tell(ledger, one, evidence)
+            _tell(ledger, one, evidence, confirms=not (doubtful or is_task))
         elif one.sort != "task" and not taken:
             kind, sort = _KINDS[one.sort]
             note = Note(
@@ -152,8 +152,8 @@ def _said(ledger: Ledger, state: State, text: str, *, is_task: bool) -> None:
     before, run = state.messages[-2:-1], state.last_run
     if before and from_user(before[0].actor) and not (run and run.seq > before[0].seq):
         ask(ledger, _own(ledger, before[0]), "active")
-    if not answers and not copied.doubtful:
-        close_by_user(ledger, text)
+    if not answers:
+        close_by_user(ledger, copied.own(text).strip())
 
 
 def _own(ledger: Ledger, message: Message) -> Message:
@@ -166,7 +166,7 @@ def _speaker(state: State, seq: int) -> str:
     return next((one.actor for one in reversed(state.messages) if one.seq == seq), "")
 
 
-def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
+def _tell(ledger: Ledger, one: Statement, evidence: Evidence, *, confirms: bool) -> None:
     """Note the situation of the user or the work; what was noted on the same topic before is superseded."""
     detail = NoteDetail(one.topic, "context")
     before = [item for item in ledger.standing("situation") if item.detail == detail]
@@ -179,6 +179,7 @@ def _tell(ledger: Ledger, one: Statement, evidence: Evidence) -> None:
                 trust="user",
                 status="candidate",
                 detail=detail,
+                confirms=confirms,
             )
         )
         return
