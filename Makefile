@@ -9,7 +9,7 @@ PINS := uv pip compile --quiet --universal --python-version 3.11 --fork-strategy
 	--no-strip-extras --annotation-style line --custom-compile-command "make pins"
 
 .NOTPARALLEL:
-.PHONY: help demo test lint types abilities units browser wheels isolation fleet examples docs bench compare eval faults fuzz fleet-test fleet-bench \
+.PHONY: help demo test lint types abilities units browser wheels isolation fleet examples docs bench house compare eval faults fuzz fleet-test fleet-bench \
 	fleet-faults capacity pins clean runtime dev model
 
 help:  ## list the targets
@@ -60,6 +60,9 @@ bench: dev  ## measure what is promised, beside peers (15 minutes; SCALE=small|y
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt || \
 		echo "agentx: GitPython and dulwich could not be installed; measured without them." >&2
 	@$(BIN)/python -m tests.bench --scale $(SCALE) $(BENCH)
+
+house: dev  ## lines of code of each part, and files that an operation passes, beside the baseline
+	@$(BIN)/python -m tests.house
 
 compare: dev model  ## measure other products by their own interfaces (an hour; PEERS="mem0 agno" N=50 DATA=folder DOCS=1)
 	@$(BIN)/python -m tests.compare $(PEERS) --n $(or $(N),50) $(if $(DATA),--data $(DATA)) $(if $(DOCS),--write-docs) $(COMPARE)

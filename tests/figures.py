@@ -7,11 +7,15 @@ import platform
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 _WIDTH = 170
+
+BASELINE = Path(__file__).with_name("baseline.json")
+"""Figures that were taken once, before parts are rebuilt: what later runs are printed beside."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,40 @@ def machine() -> str:
     )
 
 
-def show(figures: Iterable[Figure], machine: str) -> None:
+def show(figures: Iterable[Figure], machine: str, before: dict[str, float] | None = None) -> None:
+    """Print the table; with a column of the baseline, if it has any of the figures."""
+    figures, before = list(figures), before or {}
+    columns = {
+        "measure": [figure.measure for figure in figures],
+        "at least": [number(figure.at_least) for figure in figures],
+        "aim": [number(figure.aim) for figure in figures],
+        "measured": [number(figure.value) for figure in figures],
+        "baseline": [number(before.get(figure.key)) for figure in figures],
+        "verdict": [figure.verdict for figure in figures],
+        "beside, in the same run": [figure.beside for figure in figures],
+    }
+    columns = {name: cells for name, cells in columns.items() if set(cells) - {"", number(None)}}
     table = Table(title=machine, title_justify="left")
-    for name in ("measure", "at least", "aim", "measured", "verdict", "beside, in the same run"):
-        table.add_column(name, justify="right" if name in ("at least", "aim", "measured") else "left")
-    for figure in figures:
-        colour = COLOURS[figure.verdict]
-        cells = (number(figure.at_least), number(figure.aim), number(figure.value), figure.verdict)
-        table.add_row(figure.measure, *cells, figure.beside, style=colour)
+    for name in columns:
+        table.add_column(
+            name, justify="right" if name in ("at least", "aim", "measured", "baseline") else "left"
+        )
+    for figure, *cells in zip(figures, *columns.values(), strict=True):
+        table.add_row(*cells, style=COLOURS[figure.verdict])
     Console(width=None if sys.stdout.isatty() else _WIDTH).print(table)
+
+
+def baseline(of: str) -> dict[str, float]:
+    """Return the kept figures of ``house``, ``eval``, ``suite`` or ``bench SCALE``, by their keys."""
+    kept = json.loads(BASELINE.read_text("utf-8")) if BASELINE.exists() else {}
+    return dict(kept.get(of, {}).get("figures", {}))
+
+
+def keep_baseline(of: str, figures: Iterable[Figure]) -> None:
+    """Make these figures the baseline."""
+    kept = json.loads(BASELINE.read_text("utf-8")) if BASELINE.exists() else {}
+    kept[of] = {"machine": machine(), "figures": {figure.key: round(figure.value, 4) for figure in figures}}
+    BASELINE.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def flat(figures: Iterable[Figure], machine: str) -> str:

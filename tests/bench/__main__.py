@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tests.figures import Figure, flat, machine, show
+from tests.figures import Figure, baseline, flat, keep_baseline, machine, show
 
 from . import beside
 from .scale import SCALES, Scale
@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--in", dest="place", type=Path, help="a directory on the disk to be measured")
     parser.add_argument("--keep", type=Path, help="a directory that keeps the year, to be used again")
     parser.add_argument("--beside", metavar="REV", help="measure the code of a Git revision too, by turns")
+    parser.add_argument("--keep-baseline", action="store_true", help="print later runs beside these figures")
     parser.add_argument("--figures", action="store_true", help=argparse.SUPPRESS)  # see `beside`
     wanted = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # programs start as they do for a user
@@ -78,7 +79,9 @@ def _measure(names: list[str], scratch: Path, wanted: argparse.Namespace) -> Non
     elif wanted.json:
         print(flat(figures, machine()), flush=True)
     else:
-        show(figures, machine())
+        if wanted.keep_baseline:
+            keep_baseline(f"bench {wanted.scale}", figures)
+        show(figures, machine(), baseline(f"bench {wanted.scale}"))
 
 
 def _compare(names: list[str], scratch: Path, wanted: argparse.Namespace) -> None:

@@ -41,7 +41,7 @@ from tests.eval.results import PAGE, RESULTS, keep, read, tables
 from tests.eval.source_files import source_files
 from tests.eval.survival import survival
 from tests.eval.talks import talks
-from tests.figures import Figure, machine, show
+from tests.figures import Figure, baseline, machine, show
 
 Told = Callable[[str], None]
 Section = Callable[[Path, Path, Told], Iterator[Figure]]
@@ -143,7 +143,7 @@ def main() -> None:
         _write_tables()
     shown = wanted.out.with_suffix(".html")
     shown.write_text(page(figures, wanted.data), encoding="utf-8")
-    show(figures, machine())
+    show(figures, machine(), baseline("eval"))
     console.print(f"The figures are in {wanted.out}; with ten messages and what becomes of them, in {shown}.")
     if broken:
         sys.exit(f"make eval: {', '.join(broken)} broke off; what they say stands above.")
