@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import stopping
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.types import FileChange, is_inside
 from agentx.storage.files import nofollow
@@ -256,6 +257,7 @@ class Artifacts:
         waiting: list[tuple[str, os.stat_result | None]] = [("", None)]
         while waiting:
             path, info = waiting.pop()
+            stopping.go_on()
             if info is not None:
                 yield path, info
                 continue

@@ -235,7 +235,7 @@ def _commit(repo: GitRepository, taken: _ForkContent, tree: str, marked: Sequenc
 
 def _sync(root: Path) -> None:
     """Make everything below a directory durable; an empty directory is durable with its parent."""
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in nofollow.walk(root):
         for path in (Path(folder, name) for name in names):
             if not nofollow.is_link(path):
                 sync_file(path)

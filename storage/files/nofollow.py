@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from agentx.storage import stopping
 from agentx.storage.errors import AgentXError
 
 _SYS_OPENAT2 = 437
@@ -346,25 +347,63 @@ def entries(path: str | Path) -> Iterator[list[os.DirEntry[str]]]:
     Raises:
         OSError: The directory does not exist, or it cannot be read.
     """
-    fd = open_directory(path)
-    try:
-        with os.scandir(fd) as found:
-            yield sorted(found, key=lambda entry: entry.name)
-    finally:
-        os.close(fd)
+    with _scanned(os.fspath(path)) as found:
+        yield sorted(found, key=lambda entry: entry.name)
+
+
+def walk(path: str | Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each directory, its directories and its other names, as :func:`os.walk` does, without recursion.
+
+    What a caller removes from the list of directories is not entered. Links are among the other names. A
+    directory that cannot be listed, or whose path is longer than the system allows, is left out.
+    """
+    waiting = [os.fspath(path)]
+    while waiting:
+        folder = waiting.pop()
+        folders, others = list[str](), list[str]()
+        with contextlib.suppress(OSError), _scanned(folder) as found:
+            for entry in found:
+                (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
+            folders.sort()
+            others.sort()
+            yield folder, folders, others
+            waiting += [f"{folder}/{name}" for name in reversed(folders)]
 
 
 def tree(path: str | Path) -> Iterator[Path]:
-    """Yield every file and link below a directory, without entering links; nothing if it does not exist."""
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        with entries(path) as found:
-            rows = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
-        for name, is_folder in rows:
-            below = Path(path, name)
-            if is_folder:
-                yield from tree(below)
-            else:
-                yield below
+    """Yield every file and link below a directory, without entering links; nothing if it does not exist.
+
+    In no order, so that of a directory with a million files only those met so far are known.
+    """
+    for entry, place in _below(path):
+        if not entry.is_dir(follow_symlinks=False):
+            yield Path(place)
+
+
+def _below(path: str | Path) -> Iterator[tuple[os.DirEntry[str], str]]:
+    """Yield everything below a directory, and its path; without recursion."""
+    waiting = [os.fspath(path)]
+    while waiting:
+        folder = waiting.pop()
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), _scanned(folder) as found:
+            for entry in found:
+                stopping.go_on()
+                place = f"{folder}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(place)
+                yield entry, place
+
+
+@contextlib.contextmanager
+def _scanned(path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """Yield the entries of a directory as the system tells them."""
+    stopping.go_on()
+    fd = open_directory(path)
+    try:
+        with os.scandir(fd) as found:
+            yield found
+    finally:
+        os.close(fd)
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:
@@ -403,13 +442,9 @@ def require_directory(path: str | Path) -> None:
 def require_plain_tree(path: str | Path) -> None:
     """Apply :func:`require_plain` to a directory and everything below it."""
     require_plain(path)
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), entries(path) as found:
-        for entry in found:
-            below = f"{os.fspath(path)}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                require_plain_tree(below)
-            elif not entry.is_file(follow_symlinks=False):
-                raise LinkRefused(below) if entry.is_symlink() else NotAFile(below)
+    for entry, place in _below(path):
+        if not (entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)):
+            raise LinkRefused(place) if entry.is_symlink() else NotAFile(place)
 
 
 # --- reading ------------------------------------------------------------------------------------------------
@@ -484,6 +519,19 @@ def make_directory(path: str | Path, *, parents: bool = False) -> None:
         FileExistsError: Something else has that name.
         LinkRefused: A symbolic link has that name, or is on the way.
     """
+    missing = [os.fspath(path)]
+    while missing:
+        try:
+            _make_one(missing[-1])
+            missing.pop()
+        except FileNotFoundError:
+            above = os.path.dirname(missing[-1])
+            if not parents or above == missing[-1]:
+                raise
+            missing.append(above)
+
+
+def _make_one(path: str) -> None:
     try:
         with _parent(path) as (fd, name):
             os.mkdir(name, dir_fd=fd)
@@ -492,11 +540,6 @@ def make_directory(path: str | Path, *, parents: bool = False) -> None:
             raise LinkRefused(path) from None
         if not is_directory(path):
             raise
-    except FileNotFoundError:
-        if not parents:
-            raise
-        make_directory(os.path.dirname(os.fspath(path)), parents=True)
-        make_directory(path)
 
 
 def remove(path: str | Path, *, missing_ok: bool = False) -> None:
@@ -520,12 +563,53 @@ def remove_tree(path: str | Path, *, ignore_errors: bool = False) -> None:
     try:
         with _parent(path) as (fd, name):
             if stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                shutil.rmtree(name, ignore_errors=ignore_errors, dir_fd=fd)
+                # It is the faster one, but takes a descriptor and a call of itself for each level.
+                with contextlib.suppress(RecursionError):
+                    shutil.rmtree(name, ignore_errors=True, dir_fd=fd)
+                with contextlib.suppress(FileNotFoundError):
+                    _remove_deep(fd, name)
             else:
                 os.unlink(name, dir_fd=fd)
     except OSError:
         if not ignore_errors:
             raise
+
+
+def _remove_deep(parent: int, name: str) -> None:
+    """Remove a directory and its content with two descriptors, however deep it is."""
+    fd = os.open(name, _DIRECTORY, dir_fd=parent)
+    above: list[tuple[str, os.stat_result]] = []
+    try:
+        while (below := _emptied(fd)) or above:
+            if below:
+                above.append((below, os.fstat(fd)))
+                fd = _moved(fd, below)
+                continue
+            done, info = above.pop()
+            fd = _moved(fd, "..")
+            if not os.path.samestat(os.fstat(fd), info):
+                raise LinkRefused(name, "somebody moved a directory in it meanwhile")
+            os.rmdir(done, dir_fd=fd)
+    finally:
+        os.close(fd)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _emptied(fd: int) -> str:
+    """Remove the files of a directory up to the first directory in it; return that one's name."""
+    with os.scandir(fd) as found:
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                return entry.name
+            os.unlink(entry.name, dir_fd=fd)
+    return ""
+
+
+def _moved(fd: int, name: str) -> int:
+    """Open a directory relative to another, which is closed."""
+    new = os.open(name, _DIRECTORY, dir_fd=fd)
+    os.close(fd)
+    return new
 
 
 def replace(old: str | Path, new: str | Path) -> None:

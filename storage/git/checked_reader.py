@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from agentx.storage import stopping
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
 from agentx.storage.git.objects import ObjectDamaged, read_loose
@@ -408,6 +409,7 @@ class _Budget:
         Raises:
             TreeTooLarge: They are too many, or its path is too long.
         """
+        stopping.go_on()
         self._met += names
         if tree not in self._known:
             self._known.add(tree)

@@ -242,24 +242,42 @@ class GitRepository:
             return self._build(base, nested) or self._put("tree", b"")
 
     def _build(self, base: str, nested: "_Nested") -> str:
-        """Return the new tree's id; empty if the tree is empty."""
-        old = self._raw(base) if base else b""
+        """Return the new tree's id; empty if the tree is empty. A folder comes after those in it."""
+        root = _Level(b"", base, nested)
+        order, waiting = list[_Level](), [root]
+        while waiting:
+            level = waiting.pop()
+            order.append(level)
+            old = self._raw(level.base) if level.base else b""
+            for name, entry in level.nested.items():
+                if isinstance(entry, dict):
+                    key = name.encode("utf-8", "surrogateescape")
+                    found = trees.find(old, key)
+                    oid = found.oid if found and found.mode == trees.DIRECTORY else ""
+                    level.below[name] = made = _Level(key, oid, entry)
+                    # A path below a file does not exist, so there nothing is to be removed.
+                    made.is_file = found is not None and not oid
+                    waiting.append(made)
+        for level in reversed(order):
+            level.new = self._built(level)
+        return root.new
+
+    def _built(self, level: "_Level") -> str:
+        """Return the id of one folder whose own folders are built; empty if it is empty."""
+        old = self._raw(level.base) if level.base else b""
         changes: dict[bytes, trees.RawTreeEntry | None] = {}
-        for name, entry in nested.items():
-            key = name.encode("utf-8", "surrogateescape")
-            if isinstance(entry, dict):
-                found = trees.find(old, key)
-                below = self._build(found.oid if found and found.mode == trees.DIRECTORY else "", entry)
-                if not below and found is not None and found.mode != trees.DIRECTORY:
-                    continue  # a path below a file does not exist, so nothing is to be removed
-                changes[key] = trees.RawTreeEntry(trees.DIRECTORY, below) if below else None
-            else:
-                changes[key] = (
-                    trees.RawTreeEntry(b"%o" % entry.mode, entry.oid) if entry is not None else None
-                )
+        for name, entry in level.nested.items():
+            if made := level.below.get(name):
+                if made.new or not made.is_file:
+                    changes[made.name] = trees.RawTreeEntry(trees.DIRECTORY, made.new) if made.new else None
+                continue
+            assert not isinstance(entry, dict)
+            changes[name.encode("utf-8", "surrogateescape")] = (
+                trees.RawTreeEntry(b"%o" % entry.mode, entry.oid) if entry is not None else None
+            )
         new = trees.edit(old, changes)
         if new == old:
-            return base
+            return level.base
         return self._keep(self._put("tree", new), new) if new else ""
 
     @contextlib.contextmanager
@@ -568,6 +586,16 @@ def _sync_packs(packs: Iterable[GrowingPack]) -> None:
 
 
 _Nested = dict[str, "TreeEntry | _Nested | None"]
+
+
+class _Level:
+    """One folder of a tree that is built: its name, its tree before, what changes, and its tree after."""
+
+    def __init__(self, name: bytes, base: str, nested: _Nested) -> None:
+        self.name, self.base, self.nested = name, base, nested
+        self.below: dict[str, _Level] = {}
+        self.is_file = False
+        self.new = ""
 
 
 def _refusal(root: Path, reason: str) -> str:

@@ -49,6 +49,38 @@ def pattern(line: str) -> GitIgnoreSpecPattern:
         raise Undecided(f"The glob {line[:80]!r} cannot be read.") from error
 
 
+class Starred:
+    """A path with stars: ``*`` matches within one name, ``**/`` any number of directories.
+
+    Raises:
+        Undecided: It has too many of them.
+
+    >>> Starred("drafts/**/*.md").fullmatch("drafts/b/a.md")
+    True
+    """
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, path: str) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        parts = re.split(r"(\*\*/|\*\*|\*)", path)
+        stars = {"**/": b"(?:.*/)?", "**": b".*", "*": b"[^/]*"}
+        text = b"".join(stars.get(part) or re2.escape(_bytes(part)) for part in parts)
+        try:
+            self._whole = re2.compile(text, options)
+        except re2.error as error:
+            raise Undecided(f"The path {path[:80]!r} has too many stars.") from error
+
+    def fullmatch(self, path: str) -> bool:
+        """Return whether it matches a whole path."""
+        return self._whole.fullmatch(_bytes(path)) is not None
+
+
+def _bytes(path: str) -> bytes:
+    return path.encode("utf-8", "surrogatepass")
+
+
 class _Linear(GitIgnoreSpecPattern):
     """A glob that RE2 matches."""
 

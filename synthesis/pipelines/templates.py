@@ -8,7 +8,7 @@ length are not available.
 
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from html import escape
@@ -27,8 +27,17 @@ MAX_FILLED = 2_000_000
 MAX_ROUNDS = 100_000
 """Maximum number of rounds of all loops of a template together; also the maximum length of a ``range``."""
 
+MAX_WORK = 20_000_000
+"""Maximum of what all steps of a template look at together, in characters."""
+
+_ELEMENT = 10
+"""An element of a list counts as so many characters."""
+
+_SPEND = "_spend"
+"""Name of the filter that counts what a step looks at."""
+
 _ROUNDS = "_rounds"
-"""Name of the round counter among the values of a template."""
+"""Name of the counters among the values of a template: rounds, and work."""
 
 _MAX_NUMBER = 10**15
 _MAX_POWER = 64
@@ -53,7 +62,7 @@ _METHODS = (
 _ALLOWED = frozenset(_METHODS.split())
 _REFUSED = ("Macro", "CallBlock", "Include", "Import", "FromImport", "Extends", "Block")
 _ASKING = ("default", "d", "defined", "undefined")
-_OPERATORS = {"*": operator.mul, "**": operator.pow, "%": operator.mod}
+_OPERATORS = {"+": operator.add, "*": operator.mul, "**": operator.pow, "%": operator.mod}
 
 
 class TemplateInvalid(UsageError):
@@ -76,7 +85,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
     made: list[str] = []
     size = 0
     with _translated():
-        for part in _compiled(template).generate({**values, _ROUNDS: [0]}):
+        for part in _compiled(template).generate({**values, _ROUNDS: [0, 0]}):
             made.append(part)
             size += len(part)
             if size > MAX_FILLED:
@@ -188,13 +197,15 @@ class _Limits:
 
     intercepted_binops = frozenset(_OPERATORS)
 
-    def call_binop(self, _context: "Context", sign: str, left: Any, right: Any) -> Any:
+    def call_binop(self, context: "Context", sign: str, left: Any, right: Any) -> Any:
+        if sign == "+":
+            return _spent(context, left) + _spent(context, right)
         small = all(isinstance(one, int | float) and abs(one) <= _MAX_NUMBER for one in (left, right))
         if not small or (sign == "**" and abs(right) > _MAX_POWER):
             raise TemplateInvalid(f"the template cannot be filled: operands of `{sign}` are too large")
         return _OPERATORS[sign](left, right)
 
-    def call(self, _context: "Context", called: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def call(self, context: "Context", called: Any, /, *args: Any, **kwargs: Any) -> Any:
         from jinja2 import Undefined  # noqa: PLC0415 - as above
 
         owner, name = getattr(called, "__self__", None), getattr(called, "__name__", "")
@@ -202,6 +213,8 @@ class _Limits:
         if not (method or called is _range or isinstance(called, Undefined)):
             raise TemplateInvalid("the template cannot be filled: it calls a function that is not allowed")
         own = {key: one for key, one in kwargs.items() if key not in ("_loop_vars", "_block_vars")}
+        for one in (owner if method else None, *args, *own.values()):
+            _spent(context, one)
         return called(*args, **own)
 
     def is_safe_attribute(self, owner: Any, name: str, value: Any) -> bool:
@@ -219,14 +232,37 @@ class _Limits:
 
         parent: Any = super()
         tree: nodes.Template = parent._parse(source, name, filename)  # noqa: SLF001 - Jinja's extension point
+        _count_steps(tree)
         for one in tree.find_all(nodes.Stmt):
             if type(one).__name__ in _REFUSED:
                 raise TemplateSyntaxError(f"{{% {type(one).__name__.lower()} %}} is not allowed", one.lineno)
             if isinstance(one, nodes.For):
                 if one.recursive:
                     raise TemplateSyntaxError("recursive loops are not allowed", one.lineno)
-                one.iter = nodes.Filter(one.iter, _ROUNDS, [], [], None, None, lineno=one.lineno)
+                text = nodes.Const(sum(len(part.data) for part in one.find_all(nodes.TemplateData)))
+                one.iter = nodes.Filter(one.iter, _ROUNDS, [text], [], None, None, lineno=one.lineno)
         return tree
+
+
+def _count_steps(tree: "Node") -> None:
+    """Have what is printed, joined, cut and compared counted; filters, tests and calls do so themselves."""
+    from jinja2 import nodes  # noqa: PLC0415 - as above
+
+    def counted(one: Any) -> Any:
+        plain = isinstance(one, nodes.TemplateData | nodes.Const)
+        return one if plain else nodes.Filter(one, _SPEND, [], [], None, None, lineno=one.lineno)
+
+    kinds = (nodes.Output, nodes.Concat, nodes.Compare, nodes.Getitem)
+    for one in list(tree.find_all(kinds)):
+        match one:
+            case nodes.Output() | nodes.Concat():
+                one.nodes = [counted(part) for part in one.nodes]
+            case nodes.Compare():
+                one.expr = counted(one.expr)
+                for other in one.ops:
+                    other.expr = counted(other.expr)
+            case nodes.Getitem() if isinstance(one.arg, nodes.Slice):
+                one.node = counted(one.node)
 
 
 class _Missing:
@@ -248,8 +284,71 @@ def _range(*numbers: int) -> range:
     return made
 
 
-def _counted(context: "Context", values: Iterable[Any]) -> list[Any]:
+def _spent(context: "Context", value: Any) -> Any:
+    """Return a value that a step looks at; it counts. What is only met one by one is met now."""
+    if isinstance(value, Iterator):
+        value = list(value)
+    counts = context[_ROUNDS]
+    waiting = [value]
+    while waiting and counts[1] <= MAX_WORK:
+        one = waiting.pop()
+        if isinstance(one, str):
+            counts[1] += len(one)
+        elif isinstance(one, dict):
+            waiting += one
+            waiting += one.values()
+        elif isinstance(one, list | tuple | set | frozenset | range):
+            if isinstance(one, range):
+                counts[1] += _ELEMENT * len(one)
+            else:
+                waiting += one
+        counts[1] += _ELEMENT
+    if counts[1] > MAX_WORK:
+        raise TemplateInvalid(
+            "the template cannot be filled: its steps together look at too much "
+            f"(more than {MAX_WORK:,} characters, of which an element of a list counts as {_ELEMENT})"
+        )
+    return value
+
+
+def _bounded(name: str, function: Any) -> Callable[..., Any]:
+    """Return a filter, or a test, that counts what it looks at, and what it makes of it."""
+    from jinja2 import pass_context  # noqa: PLC0415 - as above
+    from jinja2.utils import _PassArg  # noqa: PLC0415 - what Jinja's compiler asks, too
+
+    needs = _PassArg.from_obj(function)
+
+    @pass_context
+    def filtered(context: "Context", *args: Any, **kwargs: Any) -> Any:
+        given = [_spent(context, one) for one in args]
+        named = {key: _spent(context, one) for key, one in kwargs.items()}
+        if name == "sum" and not isinstance(named.get("start", [*given, 0, 0, 0][2]), int | float):
+            raise TemplateInvalid("the template cannot be filled: `sum` adds numbers alone")
+        if name in ("replace", "join"):
+            _spend_growth(context, given, named)
+        first = {
+            _PassArg.context: context,
+            _PassArg.eval_context: context.eval_ctx,
+            _PassArg.environment: context.environment,
+        }
+        return function(*([first[needs]] if needs else []), *given, **named)
+
+    return filtered
+
+
+def _spend_growth(context: "Context", given: list[Any], named: Mapping[str, Any]) -> None:
+    """Count what `replace` and `join` make, in which one text may stand many times."""
+    texts = [one for one in (*given[1:], *named.values()) if isinstance(one, str)]
+    places = len(given[0]) + 1 if hasattr(given[0], "__len__") else len(str(given[0])) + 1
+    longest = max(map(len, texts), default=0)
+    if len(given) + len(named) > 2 and isinstance(given[0], str) and texts[0]:  # noqa: PLR2004 - old, new
+        places = given[0].count(texts[0])
+    _spent(context, range(places * longest // _ELEMENT))
+
+
+def _counted(context: "Context", values: Iterable[Any], text: int) -> list[Any]:
     made = list(values)
+    _spent(context, range(len(made) * text // _ELEMENT))
     count = context[_ROUNDS]
     count[0] += max(1, len(made))
     if count[0] > MAX_ROUNDS:
@@ -268,6 +367,9 @@ def _environment() -> "Environment":
         undefined=missing, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     made.filters = {name: made.filters[name] for name in _FILTERS.split()}
-    made.filters |= {"escape": lambda value: escape(str(value)), _ROUNDS: pass_context(_counted)}
+    made.filters["escape"] = lambda value: escape(str(value))
+    made.filters = {name: _bounded(name, one) for name, one in made.filters.items()}
+    made.tests = {name: one if name in _ASKING else _bounded(name, one) for name, one in made.tests.items()}
+    made.filters |= {_SPEND: pass_context(_spent), _ROUNDS: pass_context(_counted)}
     made.globals = {"range": _range}
     return made

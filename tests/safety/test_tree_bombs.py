@@ -9,6 +9,9 @@ import pytest
 from agentx import Workspace
 from agentx.settings import Settings
 from agentx.storage.errors import AgentXError
+from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import TreeEntry
+from agentx.storage.git.repository import GitRepository
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +120,77 @@ def test_folders_deep_on_the_disk_hold_nobody_up(made):
             assert ws.engine.log.state.title == "A task", "it was not committed, which nobody could read"
     finally:
         subprocess.run(["rm", "-rf", root / "artifacts" / "d"], check=True)
+
+
+@pytest.fixture
+def tower(made):
+    """Make folders in one another below a place in the workspace."""
+    made_ones = []
+
+    def make(name, levels=1_900, end=lambda fd: os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=fd))):
+        root = made[0] / "task" / name
+        root.mkdir(parents=True, exist_ok=True)
+        made_ones.append(root / "d")
+        folder = os.open(root, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir("d", dir_fd=folder)
+            below = os.open("d", os.O_RDONLY, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        end(folder)
+        os.close(folder)
+        return root / "d"
+
+    yield make
+    for one in made_ones:
+        subprocess.run(["rm", "-rf", one], check=True)
+
+
+def test_folders_deep_anywhere_in_a_workspace_hold_nobody_up(made, tower):
+    for place in ("history/blobs", ".agentx", ".git/refs/heads", ".git/logs", ".git/objects", ".git/info"):
+        tower(place, 1_100)
+    with Workspace.open(made[0] / "task", settings=made[1]) as ws:
+        ws.say("Go on.")
+        ws.maintain()
+        assert ws.verify() is not None
+
+
+def test_a_link_deep_in_the_engines_folders_is_found(made, tower):
+    tower(".agentx/index", 1_500, lambda fd: os.symlink("/etc", "link", dir_fd=fd))
+    with pytest.raises(AgentXError, match="link") as told:
+        nofollow.require_plain_tree(made[0] / "task" / ".agentx")
+    assert not isinstance(told.value, RecursionError)
+
+
+@pytest.mark.parametrize("levels", [1, 900, 1_900, 5_000])
+@pytest.mark.parametrize("ignore_errors", [False, True])
+def test_folders_of_any_depth_are_removed(made, tower, levels, ignore_errors):
+    top = tower("deep", levels)
+    nofollow.remove_tree(top, ignore_errors=ignore_errors)
+    assert not os.path.lexists(top)
+
+
+def test_folders_of_any_depth_are_made_and_written(made, tmp_path):
+    path = tmp_path.joinpath(*["d"] * 1_800)
+    nofollow.make_directory(path, parents=True)
+    assert nofollow.is_directory(path)
+    assert len(list(nofollow.walk(tmp_path))) == 1_801
+    with pytest.raises(OSError, match="too long"):
+        nofollow.make_directory(tmp_path.joinpath(*["d"] * 5_000), parents=True)
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
+def test_a_tree_of_any_depth_is_written(task):
+    repo = GitRepository(task)
+    try:
+        entry = TreeEntry(repo.write_blob(b"x"), 0o100644)
+        path = "d/" * 1_900 + "f"
+        made = repo.update_tree("", {path: entry, "a/b": entry})
+        assert repo.entry(made, path) == entry
+        made = repo.update_tree(made, {path: None})
+        assert [path for path, _ in repo.files(made)] == ["a/b"]
+        assert [path for path, _ in repo.files(repo.update_tree(made, {"a/b/c": None, "a/b/d/e": None}))] == [
+            "a/b"
+        ]
+    finally:
+        repo.close()

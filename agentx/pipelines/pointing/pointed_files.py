@@ -1,7 +1,6 @@
 """Reading the files that roles are pointed to: artifacts of the workspace, and read-only trees outside it."""
 
 import codecs
-import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -159,7 +158,7 @@ class Files:
         begin = root / pattern.partition("*")[0].rpartition("/")[0]
         if not nofollow.is_directory(begin):
             return
-        for place, folders, names in os.walk(begin):
+        for place, folders, names in nofollow.walk(begin):
             folder = Path(place).relative_to(root)
             deepest = "**" not in pattern and len(folder.parts) == pattern.count("/")
             folders[:] = [] if deepest else [name for name in folders if name not in _NEVER]

@@ -577,7 +577,7 @@ def _listing(git_dir: Path) -> str:
     """Return a digest of the names, sizes and modification times of all object files."""
     objects = git_dir / "objects"
     found = [f"{nofollow.status(objects).st_ino}"]
-    for folder, _, names in os.walk(objects):
+    for folder, _, names in nofollow.walk(objects):
         for name in names:
             info = nofollow.status(os.path.join(folder, name))
             found.append(f"{folder}/{name} {info.st_size} {info.st_mtime_ns}")
