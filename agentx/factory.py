@@ -141,14 +141,17 @@ def open_engine(root: Path, settings: Settings, *, new: bool = False) -> Engine:
     def heard_so_far() -> Heard:
         return engine.heard.at(write_path.log.state)
 
+    def hear_ahead() -> None:
+        engine.heard.read_ahead(write_path.log.copy_state())
+
     notes = (
-        NoteTaker(heard_so_far, capture_assistant=config.scribe.capture_assistant),
+        NoteTaker(heard_so_far, hear_ahead, capture_assistant=config.scribe.capture_assistant),
     ) * config.scribe.auto_capture
     distils = config.scribe.auto_capture and config.scribe.session_strategy == "memory"
     sessions = (Sessions(lambda after: write_path.log.history.read(after, told_already)),) * distils
     extractors: tuple[Extractor, ...] = (
         Lapse(config.memory.lapse_days),
-        DemandExtractor(heard_so_far),
+        DemandExtractor(heard_so_far, hear_ahead),
         HotIssues(),
         *notes,
         *sessions,

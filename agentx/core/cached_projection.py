@@ -34,6 +34,8 @@ class Kept(Generic[_Folded]):
         apply: Folds an event in.
         kind: Its type, for decoding.
         save_share: Also wait for this share of the history before it is saved again.
+        newer_serves: Whether a projection of more events than were asked for serves as well. It is then saved
+            by :meth:`read_ahead` only, so that who holds the workspace's lock does not wait for that.
     """
 
     def __init__(
@@ -46,10 +48,12 @@ class Kept(Generic[_Folded]):
         kind: type[_Folded],
         *,
         save_share: float = 0,
+        newer_serves: bool = False,
     ) -> None:
         self._history = history
         self._kept = Snapshots(folder, history, f"{version}-{history.fingerprint}")
         self._build, self._apply, self._save_share = build, apply, save_share
+        self._newer_serves = newer_serves
         self._decode = msgspec.json.Decoder(kind).decode
         self._lock = threading.Lock()
         self._folded: _Folded | None = None
@@ -59,17 +63,40 @@ class Kept(Generic[_Folded]):
     def at(self, state: State, read: Callable[[_Folded], _Read]) -> _Read:
         """Return ``read`` of the projection, folded up to the last event of the current state."""
         with self._lock:
-            if self._folded is None and (found := self._kept.load(self._decode)):
-                self._folded, self._position = found
-                self._saved_seq = self._position.seq
-            folded = self._extended(state)
-            if folded is None:
-                folded, self._saved_seq = self._build(state), 0
-            self._folded, self._position = folded, self._locate(state)
-            if state.seq - self._saved_seq >= max(SAVE_EVENTS, self._save_share * state.seq):
-                self._kept.save(state.seq, state.hash, msgspec.json.encode(folded))
-                self._saved_seq = state.seq
+            folded = self._brought_to(state)
+            if not self._newer_serves:
+                self._save(state)
             return read(folded)
+
+    def read_ahead(self, state: State) -> None:
+        """Fold and save what a later :meth:`at` would have to; to be called without the workspace's lock.
+
+        Args:
+            state: A state that nobody changes meanwhile.
+        """
+        with self._lock:
+            self._brought_to(state)
+            self._save(state)
+
+    def _brought_to(self, state: State) -> _Folded:
+        if self._folded is None and (found := self._kept.load(self._decode)):
+            self._folded, self._position = found
+            self._saved_seq = self._position.seq
+        newer = self._newer_serves and state.seq < self._position.seq
+        if newer and self._folded is not None and self._history.holds(self._position):
+            return self._folded
+        folded = self._extended(state)
+        if folded is None:
+            folded, self._saved_seq = self._build(state), 0
+        self._folded, self._position = folded, self._locate(state)
+        return folded
+
+    def _save(self, state: State) -> None:
+        # a newer projection than the state has another place in the log
+        exact = (state.seq, state.hash) == (self._position.seq, self._position.hash)
+        if exact and state.seq - self._saved_seq >= max(SAVE_EVENTS, self._save_share * state.seq):
+            self._kept.save(state.seq, state.hash, msgspec.json.encode(self._folded))
+            self._saved_seq = state.seq
 
     def _locate(self, state: State) -> Position:
         """Return the position of the last event of a state, looking first where the one before was."""

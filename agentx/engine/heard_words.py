@@ -26,7 +26,7 @@ from agentx.synthesis.scribe.harness import is_question_tool
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
-VERSION = 1
+VERSION = 2
 """Increase it if the same events would be read differently; a cache with another version is ignored."""
 
 SAVE_SHARE = 0.02
@@ -60,8 +60,17 @@ class HeardWords:
             lambda heard, event: hear(heard, event, read),
             Heard,
             save_share=SAVE_SHARE,
+            newer_serves=True,  # who wrote something first does not change
         )
         self.clear = self._kept.clear
+
+    def read_ahead(self, state: State) -> None:
+        """Read what was recorded so far, so that little is left to read while the workspace's lock is held.
+
+        Args:
+            state: A state that nobody changes meanwhile.
+        """
+        self._kept.read_ahead(state)
 
     def at(self, state: State) -> Heard:
         """Return who wrote what first, up to the last event of the current state."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from agentx.recording.write_path import WritePath
-from agentx.storage.events.types import Draft, Event, UserMessageSent
+from agentx.storage.events.types import Draft, Event, Payload, UserMessageSent
 from agentx.storage.files import nofollow
 from agentx.storage.log.blobs import BlobDamaged
 from agentx.storage.log.history import History, told_already
@@ -59,6 +59,9 @@ class Synthesizer:
         if self._write_path.health.unsound:
             return  # the first use of the lock after healing concludes from them
         self._taken = max(self._taken, self._mark.load(self._write_path.log.history))
+        log = self._write_path.log
+        for event in log.after(self._taken) if self._taken < log.state.seq else ():
+            self._read_ahead(event.data, event.actor)
         self.flush()
 
     @property
@@ -78,9 +81,12 @@ class Synthesizer:
     def prepare(self, drafts: Sequence[Draft]) -> None:
         """Read what does not depend on the state, so that :meth:`conclude` holds the lock for less time."""
         for draft in drafts:
-            for read_ahead in self._ahead:
-                with contextlib.suppress(BlobDamaged):
-                    read_ahead(draft.data, draft.actor, self._write_path.log.blobs.text)
+            self._read_ahead(draft.data, draft.actor)
+
+    def _read_ahead(self, data: Payload, actor: str) -> None:
+        for read_ahead in self._ahead:
+            with contextlib.suppress(BlobDamaged):
+                read_ahead(data, actor, self._write_path.log.blobs.text)
 
     def conclude(self) -> Iterator[Sequence[Draft]]:
         """Yield the conclusions from each fact not read yet; append them before asking for the next.

@@ -72,6 +72,7 @@ def remember(engine: "Engine", kind: str, text: str, quote: str = "", *, by: str
     text, quote = one_line(clean(text)), clean(quote).strip()
     if not text:
         raise UsageError("Give the text that is to be remembered.")
+    engine.heard.read_ahead(engine.log.copy_state())
     with engine.write_path.exclusive():
         seq, message = _message_with(engine, quote)
         if not seq:

@@ -129,6 +129,7 @@ def settle(engine: "Engine", verdicts: Iterable[SettleVerdict], *, by: str = "ag
     if Actor.parse(by).role != "agent":
         raise UsageError(f"Verdicts are an agent's (agent:main), not those of {by!r}; a person uses review.")
     given = [_redacted(one) for one in verdicts]
+    engine.heard.read_ahead(engine.log.copy_state())
     with engine.write_path.exclusive():
         state = engine.log.state
         named = [state.items[one.id] for one in given if one.id in state.items]

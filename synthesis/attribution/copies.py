@@ -112,7 +112,8 @@ class Heard(msgspec.Struct):
     Attributes:
         others: Hashes of what agents, tools and others wrote first.
         own: Hashes of what the user wrote first.
-        read: Hashes of the texts of others that were read, so that what a tool repeats is read once.
+        read: Hashes of the texts of others that were read, and of their stretches, so that what a tool
+            repeats is read once: to read it again would change nothing.
         tasks: Sequence numbers of the messages that are no more than the task of a run.
     """
 
@@ -148,16 +149,26 @@ class Heard(msgspec.Struct):
         if whole in self.read:
             return
         self.read.add(whole)
+        own, others = self.own, self.others
         for part in _prose(text) if output else (text,):
+            if output and (told := _hash(f"stretch {part}")) in self.read:
+                continue
+            if output:
+                self.read.add(told)
             words = _words(part)
             runs = list(_runs(words))
-            self.others.update(run for run in runs if run not in self.own)
+            others.update(set(runs) - own)
+            marked = _may_be_marked(part)
             for unit in _sentences(words):
                 inner = runs[unit[0] : unit[1] - RUN + 1]
-                if not inner or not self.own.issuperset(inner):
-                    self.others.update({_sentence(words, unit), *_marked(part, words, unit)} - self.own)
+                if not inner or not own.issuperset(inner):
+                    said = _sentence(words, unit)
+                    if said not in own:
+                        others.add(said)
+                    if marked:
+                        others.update(one for one in _marked(part, words, unit) if one not in own)
             for before, unit in pairwise(_units(words, ".")):
-                self.others.update(_meeting(words, before, unit))
+                others.update(_meeting(words, before, unit))
 
     def copied(self, text: str) -> Copied:
         """Return what others wrote first in a message of the user."""
@@ -207,7 +218,7 @@ class Heard(msgspec.Struct):
         if not self.others.isdisjoint(_meeting(words, before, unit)):
             return "."
         across = range(max(0, first - RUN + 1), min(first, len(words) - RUN + 1))
-        near = any(_hash(_joined(words, (one, one + RUN))) in self.others for one in across)
+        near = any(run in self.others for one in across for run in _runs(words[one : one + RUN]))
         return "n" if near else ""
 
 
@@ -215,7 +226,7 @@ def _prose(text: str) -> Iterator[str]:
     """Yield the stretches of lines that read like sentences."""
     kept: list[str] = []
     for line in (*text.replace("\\n", "\n").splitlines(), ""):
-        letters = sum(one.isalpha() or one == " " for one in line)
+        letters = sum(map(str.isalpha, line)) + line.count(" ")
         if " " in line.strip() and letters >= _PROSE * len(line):
             kept.append(line)
         elif kept:
@@ -226,22 +237,24 @@ def _prose(text: str) -> Iterator[str]:
 def _words(text: str) -> list[_Word]:
     """Return the words of a text, as they are compared."""
     # What stands before a line is no word of it: a list that is copied may come without its numbers.
-    leads = [(match.start(), match.end()) for match in _LINE_LEAD.finditer(text)]
+    leads = [match.span() for match in _LINE_LEAD.finditer(text)]
+    leads.append((len(text), len(text)))
     found: list[_Word] = []
     behind = lead = 0
     for match in _WORD.finditer(text):
-        while lead < len(leads) and leads[lead][1] <= match.start():
+        start, end = match.span()
+        while lead < len(leads) - 1 and leads[lead][1] <= start:
             lead += 1
-        if match["skipped"] or (lead < len(leads) and leads[lead][0] <= match.start()):
+        if match.lastgroup or leads[lead][0] <= start:
             continue
         said = _said(match.group())
         if said:
-            start, end = match.span()
-            if text[behind:start] == " ":  # between most words
-                found.append(_Word(said, start, end, " ", part=False))
+            gap = text[behind:start]
+            if gap == " ":  # between most words
+                found.append(_Word(said, start, end, " ", False))  # a keyword takes as long as the rest
             else:
-                part = bool(_PART_END.search(text, behind, start))
-                found.append(_Word(said, start, end, _break(text, behind, start), part))
+                after, part = _ended(gap)
+                found.append(_Word(said, start, end, after or _line_end(text, behind, start), part))
             behind = end
     return found
 
@@ -251,13 +264,16 @@ def _said(word: str) -> str:
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", word).casefold()))
 
 
-def _break(text: str, start: int, end: int) -> str:
-    """Return what ends between two words: nothing, a line, or a sentence."""
-    if _SENTENCE_END.search(text, start, end):
-        return "."
+@lru_cache(maxsize=20_000)
+def _ended(gap: str) -> tuple[str, bool]:
+    """Return what ends between two words, empty if its line says it, and whether a part of one does."""
+    after = "." if _SENTENCE_END.search(gap) else "" if "\n" in gap else " "
+    return after, bool(_PART_END.search(gap))
+
+
+def _line_end(text: str, start: int, end: int) -> str:
+    """Return what ends between two words with a line between them: a line, or a sentence."""
     lines = text.count("\n", start, end)
-    if not lines:
-        return " "
     wide = start - (text.rfind("\n", 0, start) + 1) >= _WRAPS
     listed = _LINE_LEAD.match(text, text.rfind("\n", start, end) + 1)
     return "n" if lines == 1 and not listed and (wide or not text[end].isupper()) else "."
@@ -279,8 +295,12 @@ def _sentences(words: Sequence[_Word]) -> list[_Unit]:
 
 
 def _runs(words: Sequence[_Word]) -> Iterator[int]:
-    said = [word.said for word in words]
-    return (_hash(" ".join(said[one : one + RUN])) for one in range(len(words) - RUN + 1))
+    said = [_hash_of_word(word.said) for word in words]
+    # Of each word's hash, so that a text of n words is hashed n times and not once more for each run
+    return (
+        (a + 3 * b + 5 * c + 7 * d + 11 * e + 13 * f) & _52_BITS
+        for a, b, c, d, e, f in zip(said, said[1:], said[2:], said[3:], said[4:], said[5:], strict=False)
+    )
 
 
 def _sentence(words: Sequence[_Word], unit: _Unit) -> int:
@@ -299,6 +319,11 @@ def _meeting(words: Sequence[_Word], before: _Unit, unit: _Unit) -> Iterator[int
             yield _hash(f"{_joined(words, (first, at))}. {_joined(words, (at, last))}")
 
 
+def _may_be_marked(text: str) -> bool:
+    """Return whether anything in a text can be a mark of a list, a heading or an emphasis."""
+    return "*" in text or "_" in text or bool(_LINE_LEAD.search(text))
+
+
 def _marked(text: str, words: Sequence[_Word], unit: _Unit) -> Iterator[int]:
     """Yield the hashes of a sentence with its marks of a list, a heading or an emphasis, if it has any."""
     start, end = words[unit[0]].start, words[unit[1] - 1].end
@@ -313,6 +338,12 @@ def _joined(words: Sequence[_Word], unit: _Unit) -> str:
     return " ".join([word.said for word in words[slice(*unit)]])
 
 
+_52_BITS = (1 << 52) - 1
+
+
 def _hash(text: str) -> int:
     # 52 bits, so that every reader of JSON keeps the number
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 12
+
+
+_hash_of_word = lru_cache(maxsize=50_000)(_hash)

@@ -38,19 +38,20 @@ class DemandExtractor:
 
     Args:
         heard: Returns who wrote what first, up to the message that is read.
+        hear_ahead: Makes that quick to return; it may take long.
     """
 
     name = "demands"
     version = 4
     reads = (UserMessageSent,)
 
-    def __init__(self, heard: Callable[[], Heard] = Heard) -> None:
-        self._heard = heard
+    def __init__(self, heard: Callable[[], Heard] = Heard, hear_ahead: Callable[[], object] = object) -> None:
+        self._heard, self._hear_ahead = heard, hear_ahead
 
     def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
         """Read the sentences of a message that will be recorded."""
-        if isinstance(data, UserMessageSent) and from_user(actor):
-            readings(read(data.body))
+        if isinstance(data, UserMessageSent) and from_user(actor) and readings(read(data.body)):
+            self._hear_ahead()
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the changes to rules that a message makes; empty for most messages."""

@@ -70,6 +70,7 @@ class NoteTaker:
 
     Args:
         heard: Returns who wrote what first, up to the message that is read.
+        hear_ahead: Makes that quick to return; it may take long.
         capture_assistant: Whether to read the messages of agents, too.
     """
 
@@ -84,13 +85,23 @@ class NoteTaker:
         RunEnded,
     )
 
-    def __init__(self, heard: Callable[[], Heard] = Heard, *, capture_assistant: bool = True) -> None:
+    def __init__(
+        self,
+        heard: Callable[[], Heard] = Heard,
+        hear_ahead: Callable[[], object] = object,
+        *,
+        capture_assistant: bool = True,
+    ) -> None:
+        self._hear_ahead = hear_ahead
         self._heard, self._capture_assistant = heard, capture_assistant
 
     def read_ahead(self, data: Payload, actor: str, read: ReadBody) -> None:
         """Read the statements of a message that will be recorded."""
         if isinstance(data, UserMessageSent) and from_user(actor):
             statements(read(data.body))
+            self._hear_ahead()
+        elif isinstance(data, AgentMessageSent) and data.final and not data.recalled:
+            self._hear_ahead()
 
     def conclude(self, event: Event, state: State, read: ReadBody) -> Sequence[Change]:
         """Return the notes of a fact; empty for most facts."""

@@ -11,6 +11,7 @@ from agentx.cli.main import main
 from agentx.memory.model_extraction import judge
 from agentx.storage.events.types import Body, Draft, ToolCallExecuted
 from agentx.storage.log.history import History
+from agentx.synthesis.attribution.copies import Heard
 from tests.agentx.own_model import Model
 
 ANSWER = (
@@ -331,3 +332,42 @@ def test_a_long_history_is_not_read_again_for_each_message(task, monkeypatch):
         assert [item.text for item in ws.memory(status="candidate")] == [
             "Never touch shelf 399 in the morning."
         ]
+
+
+def test_a_long_history_is_read_before_the_lock_of_the_workspace_is_taken(task, monkeypatch):
+    with Workspace.open(task.root) as ws:
+        ws.say("Always label each tape.")
+        with ws.bulk():
+            for number in range(700):
+                ws.record(
+                    Draft(
+                        data=ToolCallExecuted(
+                            call_id=f"t-{number}", tool="Read", status="SUCCEEDED", output=Body(f"Never touch shelf {number}.")
+                        ),
+                        actor="agent:x",
+                    )
+                )  # fmt: skip
+    shutil.rmtree(task.root / ".agentx" / "heard", ignore_errors=True)
+    with Workspace.open(task.root) as ws:
+        under, real = [], Heard.hear_others
+        monkeypatch.setattr(
+            Heard,
+            "hear_others",
+            lambda self, *what, **how: (
+                under.append(ws.engine.write_path.lock.depth) or real(self, *what, **how)
+            ),
+        )
+        ws.say("Never touch shelf 399.")
+        assert len(under) >= 700
+        assert set(under) == {0}
+        assert [item.text for item in ws.memory(status="candidate")] == ["Never touch shelf 399."]
+
+
+def test_an_older_state_does_not_make_it_read_all_again(task):
+    with Workspace.open(task.root) as ws:
+        before = ws.engine.snapshot()
+        task_said = ws.say("Always label each tape.")
+        heard = ws.engine.heard.at(ws.engine.snapshot())
+        ws.engine.heard.read_ahead(before)
+        assert ws.engine.heard.at(before) is heard
+        assert task_said.seq > before.seq
