@@ -7,6 +7,7 @@ ends with a proof of the step, or with the reason why there is none.
 import contextlib
 import re
 import sys
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -40,25 +41,30 @@ from agentx.pipelines.pointing.pointers import PointerHands, Pointers, PointerTo
 from agentx.pipelines.results import Came
 from agentx.pipelines.step_proof import ACTOR, Examiner
 from agentx.policy.approvals import decision
-from agentx.policy.file_policy import take
+from agentx.policy.file_policy import rulings_on, take
 from agentx.policy.workspace_gates import Gates
 from agentx.quality.sandbox import isolation_for
+from agentx.recording.staging import Content
+from agentx.storage.artifacts import entry_after
 from agentx.storage.clock import stamp
 from agentx.storage.errors import AgentXError
-from agentx.storage.events.pipeline_events import Basis, Dispatched, GivenFile, fitting
+from agentx.storage.events.pipeline_events import Basis, Dispatched, FileClass, GivenFile, fitting
 from agentx.storage.events.types import (
     ApprovalDecided,
     ArtifactChanged,
     Body,
     Draft,
+    FileChange,
     RunEnded,
     RunStarted,
     RunStatus,
+    ToolCallExecuted,
     changes_of,
 )
 from agentx.storage.files import nofollow
+from agentx.storage.git.checked_reader import TreeEntry
 from agentx.storage.git.objects import ObjectDamaged
-from agentx.storage.log.history import told_already
+from agentx.storage.git.repository import EXECUTABLE, LINK
 from agentx.storage.secrets.redaction import clean
 from agentx.storage.text import one_line
 from agentx.synthesis.directing.foreign_texts import rule
@@ -104,6 +110,10 @@ _CHARACTERS_PER_TOKEN = 3
 
 _NAMED = 6
 """Maximum number of changed files that a reason names."""
+
+_AT_END = "program"
+"""What noticed a change that is found when a program without a sandbox has ended."""
+
 _FIRST_PAUSE_S = 1.0
 """Wait before a model that could not be reached is tried again; it doubles each time."""
 
@@ -177,6 +187,9 @@ class Dispatcher:
         self._engine, self._plan = engine, plan
         self._people = PersonSteps(engine, plan, files, self.examiner, self._start_for_person)
         self._models, self._allowance, self._gates = models, allowance, Gates(engine)
+        self._checking = threading.Lock()
+        # Programs without a sandbox: those that run now, and all that were started
+        self._running = self._programs = 0
 
     def do(self, due: Due, made: Collection[str] = (), parts: Mapping[int, TaskPart] | None = None) -> Came:
         """Do a step: prepare, send, examine, prove.
@@ -453,7 +466,7 @@ class Dispatcher:
                 time_limit_s=agent.max_time_s,
                 missing=partial(_missing, hands, own),
             )
-            outcome = self._priced(self._carried_out(executor, assignment, own), model)
+            outcome = self._priced(self._carried_out(executor, assignment, hands), model)
             if outcome.unanswered:  # no fault of the work, so it is not counted as a try
                 return self._end(run, "INTERRUPTED", one_line(clean(outcome.reason)), outcome, step.role)
             if hands.stopped:
@@ -465,46 +478,115 @@ class Dispatcher:
                 return self._close_part(due, run, hands, outcome, own)
             return self._close(due, run, hands, outcome, sending.found, untouched=hands.untouched)
 
-    def _carried_out(self, executor: Executor, assignment: Assignment, own: Collection[str]) -> Outcome:
+    def _carried_out(self, executor: Executor, assignment: Assignment, hands: PointerHands) -> Outcome:
         """Have a role played; a program that is not isolated fails where other files changed meanwhile."""
         if not isinstance(executor, Command):
             return self._carry_out(executor, assignment)
-        outcome = self._programmed(executor, assignment, own)
+        outcome = self._programmed(executor, assignment, hands)
         if outcome.status == "LIMIT_REACHED":
             reason = f"{outcome.reason.rstrip('.')}; {_TIME}."
             return msgspec.structs.replace(outcome, reason=reason)
         return outcome
 
-    def _programmed(self, executor: Command, assignment: Assignment, own: Collection[str]) -> Outcome:
+    def _programmed(self, executor: Command, assignment: Assignment, hands: PointerHands) -> Outcome:
         if executor.sandbox and isolation_for(executor.sandbox)[0] != "none":
             return carry_out(executor, assignment)
-        engine, config = self._engine, self._config()
-        engine.edits.scan()
-        since = engine.log.state.seq
-        outcome = carry_out(executor, assignment)
-        engine.edits.scan(noticed="program")
-        changed = {
-            made.path
-            for event in engine.log.history.read(since, told_already)
-            if isinstance(event.data, ArtifactChanged)
-            for made in changes_of(event)
-        }
-        others = sorted(changed - set(own))
-        said = ""
-        if others:
-            more = f" and {len(others) - _NAMED} more" if others[_NAMED:] else ""
-            path = others[0] if len(others) == 1 else "PATH"
-            named = f"{', '.join(others[:_NAMED])}{more}"
-            said = (
-                f"While it ran without a sandbox, {named} changed, which its role does not write: "
-                f"`agentx diff {since}` shows how, `agentx restore {path} --at {since}` takes it back. "
-            )
-        if self._config() != config:
-            said += f"While it ran without a sandbox, {CONFIG} changed: `git log -p {CONFIG}` shows how."
-        if not said:
-            return outcome
+        engine, own = self._engine, hands.writable
+        with self._checking:  # otherwise another one's changes, not yet put back, would be taken as given
+            engine.edits.scan()
+            since, before, config = engine.log.state.seq, dict(engine.git.manifest()), self._config()
+            self._programs += 1
+            self._running += 1
+            number, alone = self._programs, self._running == 1
+        try:
+            outcome = carry_out(executor, assignment)
+        except BaseException:
+            with self._checking:
+                self._running -= 1
+            raise
+        with self._checking:
+            self._running -= 1
+            engine.edits.scan(noticed=_AT_END)
+            changed, is_sure = self._strayed(since, before, own)
+            has_new_config = self._config() != config
+            if not (changed or has_new_config):
+                return outcome
+            until, is_sure = engine.log.state.seq, is_sure and alone and self._programs == number
+            if is_sure:
+                self._roll_back(changed, before)
+                if has_new_config:
+                    self._put_config_back(config)
+        said = _told_of(changed, set(own), since, until, has_new_config=has_new_config, is_back=is_sure)
+        if not is_sure:
+            hands.stop(said)
         reason = f"{outcome.reason} {said}".strip()
-        return msgspec.structs.replace(outcome, status="FAILED", reason=reason)
+        return msgspec.structs.replace(outcome, status="FAILED", reason=reason if is_sure else outcome.reason)
+
+    def _strayed(
+        self, since: int, before: dict[str, TreeEntry], own: Collection[str]
+    ) -> tuple[list[str], bool]:
+        """Return the files that a program changed and may not, and whether nobody else can have done it.
+
+        What others wrote through the engine meanwhile is added to ``before``.
+        """
+        sort_of = {one.path: one.sort for one in rulings_on(self._engine.log.state, own)}
+        changed, is_sure = set[str](), True
+        for event in self._engine.log.history.read(since):
+            for made in changes_of(event):
+                path = made.path
+                if not isinstance(event.data, ArtifactChanged):
+                    is_sure = is_sure and path not in changed
+                    if entry := entry_after(made):
+                        before[path] = entry
+                    else:
+                        before.pop(path, None)
+                elif path not in own or (path in before and self._is_forbidden(made, sort_of.get(path))):
+                    changed.add(path)
+                    # Where a person's command recorded it, it may be the person's
+                    is_sure = is_sure and event.data.noticed in (_AT_END, "watch")
+        return sorted(changed), is_sure
+
+    def _is_forbidden(self, made: FileChange, sort: FileClass | None) -> bool:
+        if sort != "append-only":
+            return sort == "static"
+        read = self._engine.git.repo.read_blob
+        return not (made.after and read(made.after).startswith(read(made.before) if made.before else b""))
+
+    def _roll_back(self, paths: Sequence[str], before: Mapping[str, TreeEntry]) -> None:
+        """Give files the contents that they had before a rejected attempt.
+
+        Otherwise the next attempt would write the same bytes, change nothing, and be accepted.
+        """
+        repo = self._engine.git.repo
+        contents: dict[str, Content | None] = {path: None for path in paths if path not in before}
+        for path in paths:
+            if entry := before.get(path):
+                data = repo.read_blob(entry.oid)
+                contents[path] = Content(data, entry.mode == EXECUTABLE, entry.mode == LINK)
+        call = f"roll-back-{self._engine.log.state.seq + 1}"
+
+        def payload(changes: tuple[FileChange, ...]) -> ToolCallExecuted:
+            output = self._engine.write_path.body("Rolled back what a rejected attempt changed.")
+            return ToolCallExecuted(
+                call_id=call, tool="roll_back", status="SUCCEEDED", output=output, changes=changes
+            )
+
+        # What is gone first: a file may stand where a folder was, and the reverse.
+        gone: dict[str, Content | None] = {path: None for path, one in contents.items() if one is None}
+        kept = {path: one for path, one in contents.items() if one is not None}
+        for some in (gone, kept):
+            if some:
+                self._engine.write_path.write(some, payload, actor=ACTOR)
+
+    def _put_config_back(self, config: bytes) -> None:
+        place = self._engine.root / CONFIG
+        if nofollow.exists(place) and not nofollow.is_file(place):
+            nofollow.remove_tree(place)
+        if config:
+            nofollow.write(place, config)
+        else:
+            nofollow.remove(place, missing_ok=True)
+        self._engine.edits.scan()
 
     def _config(self) -> bytes:
         place = self._engine.root / CONFIG
@@ -703,6 +785,37 @@ class Dispatcher:
         run = self._take(f"Join {parts} parts into {', '.join(texts)}.", "engine", sent, ACTOR)
         hands = self._hands(due, run, {}, own, ACTOR)
         return self._write(due, run, hands, texts, found)
+
+
+def _told_of(
+    changed: Sequence[str],
+    own: set[str],
+    since: int,
+    until: int,
+    *,
+    has_new_config: bool,
+    is_back: bool,
+) -> str:
+    """Return what a program without a sandbox changed and may not, and what became of it."""
+    said = []
+    if changed:
+        more = f" and {len(changed) - _NAMED} more" if changed[_NAMED:] else ""
+        why = "whose class forbids it" if set(changed) <= own else "which its role does not write"
+        path = changed[0] if len(changed) == 1 else "PATH"
+        said.append(f"While it ran without a sandbox, {', '.join(changed[:_NAMED])}{more} changed, {why}")
+        said[-1] += (
+            f", and was put back: `agentx diff {since}..{until}` shows the change, "
+            f"`agentx restore {path} --at {until}` makes it again."
+            if is_back
+            else "; nothing was put back and nobody is sent again, for somebody else may have done it: "
+            f"`agentx diff {since}` shows how, `agentx restore {path} --at {since}` takes it back."
+        )
+    if has_new_config:
+        back = ", and was put back" if is_back else ""
+        said.append(
+            f"While it ran without a sandbox, {CONFIG} changed{back}: `git log -p {CONFIG}` shows how."
+        )
+    return " ".join(said)
 
 
 def _asks(calls: Sequence[str]) -> str:

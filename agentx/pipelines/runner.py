@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -33,11 +34,12 @@ from agentx.pipelines.tracked import Tracker, pipelines
 from agentx.pipelines.work_queue import WorkQueue
 from agentx.pipelines.worker_pool import Crew
 from agentx.policy import file_policy
-from agentx.policy.amendments import amend, breaches
+from agentx.policy.amendments import ForbiddenEdit, amend, breaches
 from agentx.quality.sandbox import isolation_for
 from agentx.recording.staging import Content
 from agentx.storage.errors import AgentXError
 from agentx.storage.events.pipeline_events import (
+    Dispatched,
     FileRule,
     ItemsFound,
     PipelineEnded,
@@ -47,6 +49,7 @@ from agentx.storage.events.pipeline_events import (
     fitting,
 )
 from agentx.storage.events.types import Draft, FileChange, ToolCallExecuted
+from agentx.storage.log.history import told_already
 from agentx.storage.text import one_line
 from agentx.synthesis.model.port import ModelClient, Usage
 from agentx.synthesis.pipelines.definition.claims import patterns_of, rules_of
@@ -154,6 +157,7 @@ class Runner:
         self._jobs, self._note = max(1, jobs), note
         self._models = models or named_models(engine, "model of a role")
         self._waiting: dict[str, str] = {}
+        self._meddled: list[str] = []
         self._limit = self._unanswered = ""
         self._incidents = 0
         self._stopped = False
@@ -223,7 +227,7 @@ class Runner:
         roles = [role for role in self.plan.pipeline.roles.values() if is_by_model(role)]
         names = {name: self._models(name).name for name in {role.model for role in roles}}
         self._engine.edits.scan()
-        if broken := _settle(self._engine, self.name):
+        if broken := _settle(self._engine, self.name, self._free()):
             raise PipelineStopped(" ".join(broken))
         done = pipelines(self._engine).of(self.name).proved
         absent = missing(self.plan, self.files, done)
@@ -282,6 +286,23 @@ class Runner:
                 f"The programs of {names} run as you, for there is no sandbox here ({why}). "
                 "Install bubblewrap, or run the pipeline in a container."
             )
+
+    def _free(self) -> set[str]:
+        """Return the roles whose programs run without a sandbox."""
+        programs = [(name, role) for name, role in self.plan.pipeline.roles.items() if is_by_program(role)]
+        if not programs:
+            return set()
+        bare = isolation_for(sandbox_policy(self._engine, "by"))[0] == "none"
+        return {name for name, role in programs if bare or not role.sandbox}
+
+    def _meddled_with(self) -> list[str]:
+        """Return what is wrong with static files that changed while programs ran without a sandbox."""
+        free = self._free()
+        if not free:
+            return []
+        found = [one for one in breaches(self._engine, self.name) if one.sort == "static"]
+        spans = _spans(self._engine, self.name, free) if found else []
+        return [_doubt(one) for one in found if _is_within(one, spans)]
 
     def _own_rules(self) -> Iterator[FileRule]:
         """Yield rules for files that only the user may change.
@@ -492,6 +513,7 @@ class Runner:
         self._engine.edits.scan()
         sources = tuple(self._dispatcher.files.changed_sources())
         self._write_log(progress, sources)
+        self._meddled = self._meddled_with()
         incidents = (*progress.incidents[self._incidents :], *sources)
         # Only where something happened, for this reads the whole history
         broken = breaches(self._engine, self.name) if incidents else []
@@ -516,6 +538,8 @@ class Runner:
         self._engine.write_path.record([Draft(data=ended, actor=ACTOR)])
 
     def _outcome(self, schedule: Schedule) -> tuple[Status, str]:
+        if self._meddled:
+            return "FAILED", " ".join(self._meddled)
         if schedule.is_done:
             return "COMPLETED", _listed(schedule.not_passed())
         if schedule.is_done_so_far:
@@ -596,15 +620,48 @@ def _written(plan: Plan, progress: Progress) -> tuple[set[tuple[str, str]], dict
     return mine, others
 
 
-def _settle(engine: Engine, name: str) -> list[str]:
-    """Accept what people changed in a pipeline's static files; return all other breaches of classes."""
-    broken = []
+def _settle(engine: Engine, name: str, free: Collection[str]) -> list[str]:
+    """Accept what people changed in a pipeline's static files; return all other breaches of classes.
+
+    What changed while a role of ``free`` had run without a sandbox is not known to be a person's: a process
+    that it left behind may have written it.
+    """
+    broken, spans = [], None
     for breach in breaches(engine, name):
-        if breach.sort == "static":
-            amend(engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch")
-        else:
+        if breach.sort != "static":
             broken.append(breach.sentence)
+            continue
+        spans = _spans(engine, name, free) if spans is None else spans
+        if _is_within(breach, spans):
+            broken.append(_doubt(breach))
+        else:
+            amend(engine, breach.path, reason=f"edited by hand in event {breach.seq}", actor="watch")
     return broken
+
+
+def _spans(engine: Engine, name: str, free: Collection[str]) -> list[tuple[int, float]]:
+    """Return from which event on a program ran without a sandbox, and the end of the pipeline's run then."""
+    spans: list[tuple[int, float]] = []
+    for event in engine.log.history.read(on_damage=told_already) if free else ():
+        data, is_open = event.data, bool(spans) and spans[-1][1] == inf
+        if isinstance(data, Dispatched) and data.pipeline == name and data.role in free and not is_open:
+            spans.append((event.seq, inf))
+        elif isinstance(data, PipelineStarted | PipelineEnded) and data.name == name and is_open:
+            spans[-1] = spans[-1][0], event.seq
+    return spans
+
+
+def _is_within(breach: ForbiddenEdit, spans: Sequence[tuple[int, float]]) -> bool:
+    return any(first < breach.seq < last for first, last in spans)
+
+
+def _doubt(breach: ForbiddenEdit) -> str:
+    return (
+        f"{breach.path} is static and changed in event {breach.seq}, after a program was started "
+        "without a sandbox, so it may be the program's. "
+        f"`agentx restore {breach.path} --at {breach.seq - 1}` "
+        f"takes it back, `agentx pipeline amend {breach.path} --reason …` accepts it."
+    )
 
 
 def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list[Step]:
@@ -623,7 +680,10 @@ def redo(engine: Engine, plan: Plan, stage: str, item: str, reason: str) -> list
     steps = named_steps(plan, stage, item)
     reopened = StageReopened(pipeline=plan.pipeline.pipeline, stage=stage, item=item, reason=reason)
     with alone(engine):
-        _settle(engine, plan.pipeline.pipeline)  # earlier edits are not a response to this request
+        free = {
+            name for name, role in plan.pipeline.roles.items() if is_by_program(role) and not role.sandbox
+        }
+        _settle(engine, plan.pipeline.pipeline, free)  # earlier edits are not a response to this request
         engine.write_path.record([Draft(data=reopened, actor=engine.settings.actor)])
     return steps
 

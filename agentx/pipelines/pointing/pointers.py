@@ -302,6 +302,15 @@ class PointerHands:
         """Why the agent gave up; empty if it did not."""
         return self._tools.stopped
 
+    def stop(self, why: str) -> None:
+        """Give up: nobody is sent again for these files."""
+        self._tools.stopped = one_line(why)
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """The files that its role writes."""
+        return tuple(self._tools.pointers.writable)
+
     @property
     def untouched(self) -> list[str]:
         """Its files that it neither wrote nor asked to write."""

@@ -229,14 +229,16 @@ def test_a_program_in_the_sandbox_reads_what_by_and_the_settings_name(desk):
 def test_a_program_without_the_sandbox_that_changes_other_files_is_not_accepted(desk):
     reason = refused(desk, meddle(desk), FREE)
     assert re.fullmatch(
-        r"While it ran without a sandbox, input\.md, other\.md changed, which its role does not write: "
-        r"`agentx diff (\d+)` shows how, `agentx restore PATH --at \1` takes it back\.",
+        r"While it ran without a sandbox, input\.md, other\.md changed, which its role does not write, "
+        r"and was put back: `agentx diff \d+\.\.(\d+)` shows the change, `agentx restore PATH --at \1` makes it "
+        r"again\.",
         reason,
     )
     seq = int(re.findall(r"--at (\d+)", reason)[0])
     for path, text in (("input.md", "Input.\n"), ("other.md", "Other.\n")):
-        desk.ws.restore(path, seq)
         assert desk.text(path) == text
+    desk.ws.restore("other.md", seq)
+    assert desk.text("other.md") != "Other.\n"
 
 
 def test_a_program_without_the_sandbox_that_keeps_to_its_files_is_accepted(desk):
@@ -247,7 +249,8 @@ def test_a_program_that_changes_the_configuration_is_not_accepted(desk):
     code = f"open({str(desk.ws.root / 'agentx.toml')!r}, 'a').write('\\n'); print('Text.')"
     reason = refused(desk, code, FREE)
     assert (
-        reason == "While it ran without a sandbox, agentx.toml changed: `git log -p agentx.toml` shows how."
+        reason == "While it ran without a sandbox, agentx.toml changed, and was put back: "
+        "`git log -p agentx.toml` shows how."
     )
 
 
