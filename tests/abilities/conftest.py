@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +33,9 @@ OLD_PROJECT = {
     "opencode": "p-opencode",
 }
 """The directory below /home/u that the payloads of a host name as the project."""
+
+CLOCK = Path(__file__).resolve().parent / "clock"
+"""On Python's path, it puts the clock forward by the seconds in ``TESTS_CLOCK_LATER_S``."""
 
 _WAIT_S = 60.0
 
@@ -94,6 +98,15 @@ class CommandLine:
     def at(self, cwd: Path) -> "CommandLine":
         """The same program in another directory."""
         return CommandLine(self.program, cwd, self.environ)
+
+    def later(self, **span: float) -> "CommandLine":
+        """The program when so much time has passed, in words of ``timedelta``; it starts as a process of its own."""
+        environ = {
+            **self.environ,
+            "PYTHONPATH": f"{CLOCK}{os.pathsep}{self.environ['PYTHONPATH']}",
+            "TESTS_CLOCK_LATER_S": str(timedelta(**span).total_seconds()),
+        }
+        return CommandLine(Path(sys.executable).with_name("agentx"), self.cwd, environ)
 
     def write(self, name: str, text: str) -> Path:
         """Write a file as a person does, with an editor."""
