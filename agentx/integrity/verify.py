@@ -24,6 +24,7 @@ from agentx.integrity.check_index import look_at_index
 from agentx.integrity.check_log import LogLook
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError
+from agentx.storage.files import nofollow
 from agentx.storage.files.ignore import IgnoreRules
 from agentx.storage.files.lock import FileLock
 from agentx.storage.git.checked_reader import ObjectReader, TreeEntry
@@ -169,6 +170,7 @@ class _Verification:
     # --- artifacts ------------------------------------------------------------------------------------------
 
     def _look_at_artifacts(self, log: LogLook, end: Logged) -> str:
+        self._look_at_settings(end.tree)
         expected = log.files
         if log.damaged:
             self._notes.append("The history is damaged, so the artifacts were compared only with the commit.")
@@ -188,6 +190,15 @@ class _Verification:
         for path, what in differing.items():
             self._findings.append(Finding("artifacts", f"{ARTIFACTS}/{path}", what, _EDITED))
         return f"{len(expected):,} file{'s' * (len(expected) != 1)}"
+
+    def _look_at_settings(self, tree: str) -> None:
+        """Tell if the settings of the latest commit are gone: without a word every setting is the default."""
+        if not tree or nofollow.exists(self._root / CONFIG_FILE):
+            return
+        with contextlib.suppress(ObjectDamaged):  # which has a finding of its own
+            if self._reader.entry(tree, CONFIG_FILE):
+                what = "is missing, so every setting is the default"
+                self._findings.append(Finding("artifacts", CONFIG_FILE, what, _RESTORE))
 
     def _artifacts(self) -> Artifacts:
         config = read_config(self._root)
@@ -226,6 +237,7 @@ class _Verification:
 
 
 _UNRECORDED = "is not recorded"
+_RESTORE = "`git checkout -- agentx.toml` restores it; `git rm agentx.toml` and a commit accept it."
 _BY_HAND = "Fix it by hand; `git log -p agentx.toml` shows earlier versions."
 _EDITED = (
     "If this is your edit, `agentx status` records it; if not, `agentx restore` restores the "

@@ -108,7 +108,7 @@ class Passages:
             if made.after and not made.link and made.size_bytes <= MAX_TEXT_BYTES:
                 yield from self._file_chunks(event, made)
         if isinstance(data, UserMessageSent | AgentMessageSent):
-            text = self._write_path.log.blobs.text(data.body)
+            text = self._write_path.log.blobs.text_left(data.body)  # one lost text must not end every search
             previous, self._previous = self._previous, text
             for number, piece in enumerate(chunk_message(text, previous, event.at, event.actor)):
                 yield _message_chunk(piece, number, event.seq, event.actor, event.at)

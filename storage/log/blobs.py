@@ -67,6 +67,13 @@ class BlobStore:
         """
         return self.get(body.blob).decode("utf-8", "replace") if body.blob else body.text
 
+    def text_left(self, body: Body) -> str:
+        """Return the whole text of a body, or what the event itself holds of it if its blob is lost."""
+        try:
+            return self.text(body)
+        except BlobDamaged:
+            return body.text
+
     def put(self, data: bytes) -> str:
         """Store a content durably; return its id.
 
