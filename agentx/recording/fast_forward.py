@@ -11,6 +11,7 @@ from pathlib import Path
 from agentx.core import layout
 from agentx.core.layout import ARTIFACTS
 from agentx.recording.staging import WriteFailed
+from agentx.storage import stopping
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError
 from agentx.storage.files import nofollow
@@ -24,6 +25,7 @@ NAME = "agentx-pull"
 _Change = tuple[TreeEntry | None, TreeEntry | None]
 
 
+@stopping.finishing()
 def take_over(root: Path, repo: GitRepository, artifacts: Path, commit: str) -> None:
     """Fast-forward a workspace from its branch's commit to a checked descendant.
 
@@ -40,6 +42,7 @@ def take_over(root: Path, repo: GitRepository, artifacts: Path, commit: str) -> 
     finish(root, repo, artifacts)
 
 
+@stopping.finishing()
 def finish(root: Path, repo: GitRepository, artifacts: Path) -> None:
     """Finish an interrupted fast-forward; cheap if there is none.
 

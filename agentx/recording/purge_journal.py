@@ -22,6 +22,7 @@ import msgspec
 from agentx.core.cache_dir import CACHE
 from agentx.recording import commit_message
 from agentx.recording.staging import WriteFailed
+from agentx.storage import stopping
 from agentx.storage.events.codec import DamagedLine, purge
 from agentx.storage.events.types import Draft, EventsPurged
 from agentx.storage.files import nofollow
@@ -98,6 +99,7 @@ def begin(git_dir: Path, journal: Journal) -> None:
     write_file(git_dir / NAME, msgspec.json.encode(journal))
 
 
+@stopping.finishing()
 def finish(root: Path, git_dir: Path, progress: Progress | None = None) -> bool:
     """Execute or finish a purge; cheap if there is none.
 

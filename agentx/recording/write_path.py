@@ -26,6 +26,7 @@ from agentx.recording.external_edits import ExternalEdits, chunks
 from agentx.recording.log_health import LogHealth
 from agentx.recording.recorded_log import RecordedLog
 from agentx.recording.staging import Content, Staged, WriteFailed
+from agentx.storage import stopping
 from agentx.storage.artifacts import Artifacts
 from agentx.storage.errors import AgentXError, UsageError, WriterConflict
 from agentx.storage.events.codec import Codec
@@ -605,6 +606,7 @@ class WritePath:
             self.git.hold()
             self._held = self.git.index.held_by_us  # one that is left by another process is looked at again
 
+    @stopping.finishing()
     def write(
         self,
         contents: Mapping[str, Content | None],
@@ -656,6 +658,7 @@ class WritePath:
             raise WriteFailed(" ".join(f"{path!r} was not written: {why}." for path, why in failed.items()))
         return events
 
+    @stopping.finishing()
     def write_in_turn(
         self, plan: Callable[[], tuple[Sequence[Draft], Mapping[str, Content | None]]]
     ) -> list[Event]:
@@ -719,6 +722,7 @@ class WritePath:
             if not self._bulk and self.git.pending:
                 self.commit()
 
+    @stopping.finishing()
     def commit(self, *, actor: str = "") -> None:
         """Commit everything that was recorded since the last commit.
 
@@ -832,6 +836,7 @@ class WritePath:
             if str(error) not in self.notes:
                 self.notes.append(str(error))
 
+    @stopping.finishing()
     def _write_deferred(self) -> None:
         self.lock.kept = False
         if not self.git.deferred:

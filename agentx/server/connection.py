@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from agentx.server.errors import (
 )
 from agentx.server.methods import METHODS, Handler
 from agentx.server.peers import Peer, identify
+from agentx.storage import stopping
 from agentx.storage.errors import AgentXError
 
 MOST_BYTES = 8 << 20
@@ -101,6 +102,7 @@ class Connection(asyncio.Protocol):
         self._loop = loop
         self._heard = bytearray()
         self._calls: dict[str | int | None, ServedCall] = {}
+        self._submitted: dict[str | int | None, Future[None]] = {}
         self._deaf = False
         self._room = threading.Event()
         self._room.set()
@@ -212,7 +214,7 @@ class Connection(asyncio.Protocol):
         call = self._service.call_for(self.peer)
         call.has_room = self._room.is_set
         self._calls[number] = call
-        self._service.workers.submit(self._work, number, known.load, call, params)
+        self._submitted[number] = self._service.workers.submit(self._work, number, known.load, call, params)
 
     def _work(
         self, number: str | int | None, load: Callable[[], Handler], call: ServedCall, params: dict[str, Any]
@@ -228,12 +230,13 @@ class Connection(asyncio.Protocol):
 
         try:
             call.check()
-            result = load()(call, params, emit)
+            with stopping.while_wanted(lambda: not call.cancelled):
+                result = load()(call, params, emit)
             if isinstance(result, Later):
                 result.begin(lambda outcome: self._complete(number, outcome))
                 return
         except BaseException as error:  # noqa: BLE001 - the client gets a sentence
-            result = error
+            result = Cancelled() if isinstance(error, KeyboardInterrupt) else error
         self._complete(number, result)
 
     def _complete(self, number: str | int | None, result: Any) -> None:
@@ -247,6 +250,7 @@ class Connection(asyncio.Protocol):
 
     def _finish(self, number: str | int | None, line: bytes) -> None:
         self._calls.pop(number, None)
+        self._submitted.pop(number, None)
         if number is not None and not self.transport.is_closing():
             self.transport.write(line + b"\n")
             self._after_answer()
@@ -279,6 +283,14 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         self.transport.write_eof()
         self._loop.call_later(DEAF_S, self.transport.abort)
+
+    def dismiss(self) -> None:
+        """Send requests that have not begun away, and disconnect: what the others did is unknown."""
+        for number, submitted in list(self._submitted.items()):
+            if submitted.cancel():
+                self._calls.pop(number, None)
+                self._answer(number, error=Refused(LEAVING, "The server is about to exit."))
+        self.transport.close()
 
     def _heard_together(self) -> int:
         return sum(len(one._heard) for one in self._service.others())  # noqa: SLF001 - of its own class

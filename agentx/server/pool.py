@@ -31,6 +31,7 @@ class OpenWorkspace:
         workspace: The workspace.
         users: Number of requests that use it now.
         used: ``time.monotonic()`` of the latest use.
+        is_stopped: Whether a request was stopped amid its work.
         turn: Held by a request whose steps must not mix with those of another of its kind, such as a hook.
     """
 
@@ -38,6 +39,7 @@ class OpenWorkspace:
         self.workspace = Workspace.open(root, settings=settings)
         self.users = 0
         self.turn = threading.Lock()
+        self.is_stopped = False
         self._checked = -1
         self.used = time.monotonic()
         self._seen = _surroundings(root, settings)
@@ -46,9 +48,10 @@ class OpenWorkspace:
     def is_outdated(self) -> bool:
         """Whether it must be opened again.
 
-        That is: another directory has its name, its settings or trust changed, or it was read-only.
+        That is: another directory has its name, its settings or trust changed, it was read-only, or a request
+        was stopped amid its work.
         """
-        if self.workspace.engine.write_path.read_only:
+        if self.is_stopped or self.workspace.engine.write_path.read_only:
             return True
         return _surroundings(self.workspace.root, self.workspace.settings) != self._seen
 
@@ -94,6 +97,9 @@ class Pool:
         found = self._take(root, settings)
         try:
             yield found
+        except KeyboardInterrupt:  # a walk was stopped somewhere: the next request opens it anew
+            found.is_stopped = True
+            raise
         finally:
             found.refresh_checks()
             with self._lock:

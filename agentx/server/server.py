@@ -37,6 +37,7 @@ from agentx.storage.process_memory import rss_bytes
 
 _LOOK_S = 1.0
 _PAUSE_S = 0.02
+_LOOK_BUSY_S = 0.05
 _BACKLOG = 512
 _FIRST_FILE, _MOST_FILES = 3, 8_192
 _WAIT_S = 30.0
@@ -48,6 +49,17 @@ MOST_FROM_RUNS = 64
 """Maximum number of connections from inside agents' runs, and of those over HTTP."""
 
 _THREADS = 32
+
+_FAR_OVER = 1.5
+"""How far over its memory limit the server ends, whatever its requests do; below, it finishes them first."""
+
+_OVER_S = 10.0
+"""How long it finishes its requests while it is over the limit."""
+
+_FLUSH_S = 0.2
+"""How long the last answers have to get away."""
+
+_ENDED = 1
 
 
 class AlreadyServing(AgentXError):
@@ -78,10 +90,14 @@ class Server:
         self._http = 0
         self._desk = ServedDesk(self, USER)
         self._inspecting = InspectorDesk(self, USER)
+        self._watching = False
+        self._over_since = 0.0
         self._opening = threading.Lock()
         self._loop: asyncio.AbstractEventLoop
         self._listener: HttpListener
         self._done: asyncio.Event
+        self._refusing: asyncio.Event
+        self._watcher: asyncio.Future[None]
 
     # --- what a connection needs ------------------------------------------------------------------
 
@@ -114,6 +130,9 @@ class Server:
         """Return a call for a client."""
         self._used = time.monotonic()
         self._requests += 1
+        if not self._watching:
+            self._watching = True
+            self._loop.call_soon_threadsafe(self._begin_to_watch)
         call = ServedCall(peer, self.pool, self._settings)
         call.inspect = self.inspect
         return call
@@ -176,7 +195,7 @@ class Server:
     async def run(self, where: str) -> None:
         """Serve until it is told to stop, or nobody has used it for long."""
         loop = self._loop = asyncio.get_running_loop()
-        self._done = asyncio.Event()
+        self._done, self._refusing = asyncio.Event(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.leave)
         listener = listen(where)
@@ -204,6 +223,7 @@ class Server:
                     os.unlink(f"{where}/{place.HTTP}")
             listening.close()
             http.close()
+            self._refusing.set()
             await self._finished()
             await mcp.close()
             http.hang_up()
@@ -223,7 +243,7 @@ class Server:
             fleet: The fleet that it shows, too.
         """
         loop = self._loop = asyncio.get_running_loop()
-        self._done = asyncio.Event()
+        self._done, self._refusing = asyncio.Event(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.leave)
         http = self._listener = HttpListener(self, loop, _not_here, self._inspecting.inspector)
@@ -235,6 +255,7 @@ class Server:
         finally:
             self.leaving = True
             http.close()
+            self._refusing.set()
             await self._finished()
             http.hang_up()
             self.workers.shutdown()
@@ -242,10 +263,50 @@ class Server:
 
     def _too_large(self) -> bool:
         """Close workspaces while the server uses too much memory; return whether that did not help."""
-        most = self._settings.server_memory_mb * 1e6
+        most = self._most_bytes
         while rss_bytes() > most and self.pool.shrink(len(self.pool) - 1):
             pass
         return rss_bytes() > most and not len(self.pool)
+
+    def _begin_to_watch(self) -> None:
+        self._watcher = asyncio.ensure_future(self._watch_memory())
+
+    async def _watch_memory(self) -> None:
+        """Look at the memory while requests run, so that none takes that of the machine."""
+        while self._busy:
+            await asyncio.sleep(_LOOK_BUSY_S)
+            if rss_bytes() <= self._most_bytes:
+                self._over_since = 0.0
+                continue
+            now = time.monotonic()
+            if not self._over_since:
+                self._over_since = now
+                self._loop.run_in_executor(None, self._make_room)
+            elif rss_bytes() > _FAR_OVER * self._most_bytes or now - self._over_since > _OVER_S:
+                await self._end_at_once()
+        self._watching = False
+
+    def _make_room(self) -> None:
+        """Close what nobody uses; if that does not help, take no more requests."""
+        self.pool.shrink(0)
+        if rss_bytes() > self._most_bytes:
+            self._loop.call_soon_threadsafe(self.leave)
+
+    async def _end_at_once(self) -> None:
+        """End this process although requests run: they are cut off, as if it had been killed.
+
+        Everything that was answered is durable, and clients do what can be done again by themselves.
+        """
+        self.leave()
+        await self._refusing.wait()  # the socket is closed
+        for connection in list(self._connections):
+            connection.dismiss()
+        await asyncio.sleep(_FLUSH_S)
+        os._exit(_ENDED)
+
+    @property
+    def _most_bytes(self) -> float:
+        return self._settings.server_memory_mb * 1e6
 
     async def _finished(self) -> None:
         """Wait until every request is answered."""

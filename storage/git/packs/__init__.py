@@ -1,4 +1,5 @@
 """Pack loose objects, take damaged packs apart, and remove objects for a purge.
 
-May import: storage.errors, storage.files, storage.git, storage.git.exchange, storage.progress.
+May import: storage.errors, storage.files, storage.git, storage.git.exchange, storage.progress,
+storage.stopping.
 """

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pygit2
 
+from agentx.storage import stopping
 from agentx.storage.files import nofollow
 from agentx.storage.files.durable import sync_directory, write_file
 from agentx.storage.git.branch import BRANCH
@@ -121,6 +122,7 @@ def _pack_refs(git_dir: Path) -> None:
         write_file(path, b"".join(line for line in lines if not line.endswith(f" {BRANCH}\n".encode())))
 
 
+@stopping.finishing()
 def sweep(git_dir: Path, progress: Progress) -> None:
     """Remove every unreachable object, and the files that Git keeps beside them.
 
