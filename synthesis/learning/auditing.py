@@ -386,6 +386,7 @@ def _todo(state: State, day: _Day) -> Iterator[Todo]:
         left is not None
         and not left.directive
         and left.status in stopped
+        and left.run not in waiting
         and left.cause not in state.held(waiting)
     ):
         yield Todo(text=f"{left.run} is not finished ({left.status}); resume it.", command="agentx run")
