@@ -26,7 +26,7 @@ from agentx.synthesis.scribe.harness import is_question_tool
 from agentx.synthesis.state.extractor import ReadBody
 from agentx.synthesis.state.state import State
 
-VERSION = 2
+VERSION = 3
 """Increase it if the same events would be read differently; a cache with another version is ignored."""
 
 SAVE_SHARE = 0.02

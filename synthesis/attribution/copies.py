@@ -5,13 +5,13 @@ each other there as here were copied, and so was one sentence with the marks of 
 emphasis: that is a quotation. A single sentence may be chance, so it is only doubtful. What the user said
 first stays the user's, however often others repeat it.
 
-Nothing is kept of a text but hashes: of its sentences, of neighbouring sentences, and of each :data:`RUN`
-words in a row, by which a part of a longer sentence is found.
+Nothing is kept of a text but hashes, and of those only the recent ones: of its sentences, of neighbouring
+sentences, and of each :data:`RUN` words in a row, by which a part of a longer sentence is found.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -106,8 +106,46 @@ _Unit = tuple[int, int]
 """A sentence or a part of one: its first word, and the word behind its last."""
 
 
+RECENT = 200_000
+"""Hashes after which a generation ends, about as many words. Two are known: memory and cache have a bound."""
+
+
+class Recent(msgspec.Struct):
+    """A set of hashes that forgets what was not added for a long time.
+
+    What it forgets depends on what was added alone, so each replay forgets the same.
+
+    Attributes:
+        newer: Hashes of the generation that grows.
+        older: Hashes of the one before it; those before that are forgotten.
+    """
+
+    newer: set[int] = msgspec.field(default_factory=set)
+    older: set[int] = msgspec.field(default_factory=set)
+
+    def __contains__(self, one: int) -> bool:
+        return one in self.newer or one in self.older
+
+    def __bool__(self) -> bool:
+        return bool(self.newer or self.older)
+
+    def update(self, hashes: Iterable[int]) -> None:
+        """Add hashes; they are the newest."""
+        self.newer.update(hashes)
+        if len(self.newer) > RECENT:
+            self.older, self.newer = self.newer, set()
+
+    def unknown(self, hashes: Iterable[int]) -> list[int]:
+        """Return the hashes that are not in it, in order."""
+        return [one for one in hashes if one not in self.newer and one not in self.older]
+
+    def has_any(self, hashes: Iterable[int]) -> bool:
+        """Return whether one of the hashes is in it."""
+        return any(one in self.newer or one in self.older for one in hashes)
+
+
 class Heard(msgspec.Struct):
-    """Who wrote a sentence first, for each sentence of a history.
+    """Who wrote a sentence first, for each sentence of the recent history.
 
     Attributes:
         others: Hashes of what agents, tools and others wrote first.
@@ -117,9 +155,9 @@ class Heard(msgspec.Struct):
         tasks: Sequence numbers of the messages that are no more than the task of a run.
     """
 
-    others: set[int] = msgspec.field(default_factory=set)
-    own: set[int] = msgspec.field(default_factory=set)
-    read: set[int] = msgspec.field(default_factory=set)
+    others: Recent = msgspec.field(default_factory=Recent)
+    own: Recent = msgspec.field(default_factory=Recent)
+    read: Recent = msgspec.field(default_factory=Recent)
     tasks: set[int] = msgspec.field(default_factory=set)
 
     def hear(self, text: str) -> None:
@@ -130,12 +168,12 @@ class Heard(msgspec.Struct):
         """
         text = text[:MAX_CHARACTERS]
         words = _words(text)
-        self.own.update(run for run in _runs(words) if run not in self.others)
+        self.own.update(self.others.unknown(_runs(words)))
         copied = [place for unit in self._copied(words) for place in range(*unit)]
         for unit in _sentences(words):
             if copied and not set(copied).isdisjoint(range(*unit)):
                 continue
-            self.own.update({_sentence(words, unit), *_marked(text, words, unit)} - self.others)
+            self.own.update(self.others.unknown((_sentence(words, unit), *_marked(text, words, unit))))
 
     def hear_others(self, text: str, *, output: bool = False) -> None:
         """Read what somebody else wrote: what in it nobody wrote before is from now on theirs.
@@ -148,25 +186,23 @@ class Heard(msgspec.Struct):
         whole = _hash(text)
         if whole in self.read:
             return
-        self.read.add(whole)
+        self.read.update((whole,))
         own, others = self.own, self.others
         for part in _prose(text) if output else (text,):
             if output and (told := _hash(f"stretch {part}")) in self.read:
                 continue
             if output:
-                self.read.add(told)
+                self.read.update((told,))
             words = _words(part)
             runs = list(_runs(words))
-            others.update(set(runs) - own)
+            others.update(own.unknown(runs))
             marked = _may_be_marked(part)
             for unit in _sentences(words):
                 inner = runs[unit[0] : unit[1] - RUN + 1]
-                if not inner or not own.issuperset(inner):
-                    said = _sentence(words, unit)
-                    if said not in own:
-                        others.add(said)
+                if not inner or own.unknown(inner):
+                    others.update(own.unknown((_sentence(words, unit),)))
                     if marked:
-                        others.update(one for one in _marked(part, words, unit) if one not in own)
+                        others.update(own.unknown(_marked(part, words, unit)))
             for before, unit in pairwise(_units(words, ".")):
                 others.update(_meeting(words, before, unit))
 
@@ -184,7 +220,7 @@ class Heard(msgspec.Struct):
             while last + 1 < len(units) and (link := self._link(words, units[last], units[last + 1])):
                 follows, last = follows or link == ".", last + 1
             units_there = units[number : last + 1]
-            formatted = any(not self.others.isdisjoint(_marked(text, words, one)) for one in units_there)
+            formatted = any(self.others.has_any(_marked(text, words, one)) for one in units_there)
             span = Span(words[unit[0]].start, words[units[last][1] - 1].end)
             (quotations if follows or formatted else doubtful).append(span)
         return Copied(tuple(quotations), tuple(doubtful))
@@ -215,7 +251,7 @@ class Heard(msgspec.Struct):
         first = unit[0]
         if before[1] != first:
             return ""
-        if not self.others.isdisjoint(_meeting(words, before, unit)):
+        if self.others.has_any(_meeting(words, before, unit)):
             return "."
         across = range(max(0, first - RUN + 1), min(first, len(words) - RUN + 1))
         near = any(run in self.others for one in across for run in _runs(words[one : one + RUN]))

@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 
+import msgspec
 import pytest
 
 from agentx import Workspace
@@ -11,6 +12,7 @@ from agentx.cli.main import main
 from agentx.memory.model_extraction import judge
 from agentx.storage.events.types import Body, Draft, ToolCallExecuted
 from agentx.storage.log.history import History
+from agentx.synthesis.attribution import copies
 from agentx.synthesis.attribution.copies import Heard
 from tests.agentx.own_model import Model
 
@@ -371,3 +373,19 @@ def test_an_older_state_does_not_make_it_read_all_again(task):
         ws.engine.heard.read_ahead(before)
         assert ws.engine.heard.at(before) is heard
         assert task_said.seq > before.seq
+
+
+def test_what_was_written_long_ago_is_forgotten_and_memory_has_a_bound(monkeypatch):
+    monkeypatch.setattr(copies, "RECENT", 300)
+    heard = copies.Heard()
+    pasted = "Never plant the leeks before the first of May. Always water the beds in the evening."
+    heard.hear_others(pasted)
+    assert heard.copied(pasted).quotations
+    for number in range(200):
+        heard.hear_others(
+            f"Bed {number} has {number} rows of beans, and the rows stand {number} hands apart."
+        )
+    assert not heard.copied(pasted).quotations
+    assert len(heard.others.newer) + len(heard.others.older) < 3 * 300
+    again = msgspec.msgpack.decode(msgspec.msgpack.encode(heard), type=copies.Heard)
+    assert again == heard
