@@ -195,9 +195,11 @@ class Workspace:
         try:
             self.engine.indexer.close()
             self.engine.meanings.close()
-            if not self.engine.write_path.read_only:
-                self.engine.synthesizer.advance_watermark()
-            self.flush()
+            # Nothing is written into a directory that was deleted, or into another one in its place
+            if self.engine.write_path.held.is_there:
+                if not self.engine.write_path.read_only:
+                    self.engine.synthesizer.advance_watermark()
+                self.flush()
         finally:
             self.engine.synthesizer.close()
             self.engine.write_path.close()

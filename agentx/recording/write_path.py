@@ -150,6 +150,7 @@ class WritePath:
         read_only: str = "",
     ) -> None:
         self.root = root
+        self.held = nofollow.HeldDirectory(root)
         self.artifacts = artifacts
         self.cache = cache or root / CACHE
         self.read_only = read_only
@@ -307,6 +308,7 @@ class WritePath:
     def close(self) -> None:
         """Release files and handles; call :meth:`flush` first."""
         self._closed = True
+        self.held.release()
         if self.lock.kept:  # a flush has failed
             with self.lock.hold():
                 self.lock.kept = False
@@ -319,6 +321,11 @@ class WritePath:
         """Fold what other processes wrote, and publish it."""
         with self.exclusive():
             pass
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its directory is still the one that was opened, and a workspace."""
+        return self.held.is_there and layout.is_workspace(self.root)
 
     @property
     def is_current(self) -> bool:
@@ -348,6 +355,10 @@ class WritePath:
         """Hold the lock with everything folded that others wrote; publish after the release."""
         if self._closed:
             raise WorkspaceClosed(f"The workspace {self.root} was closed; open it again.")
+        if not self.lock.held and not self.held.is_there:
+            raise WorkspaceClosed(
+                f"The directory {self.root} was deleted, moved or replaced while it was open; open it again."
+            )
         outermost, through = False, 0
         try:
             with self.lock.hold(), self.log.folding:

@@ -107,9 +107,15 @@ class Writes(Protocol):
 
 
 class Ownership:
-    """Decides which process does the background work: the one that locks a file, until it ends."""
+    """Decides which process does the background work: the one that locks a file, until it ends.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        may: Whether the directory is still that of the workspace.
+    """
+
+    def __init__(self, path: Path, may: Callable[[], bool] = lambda: True) -> None:
+        self._may = may
         self._path = path
         self._descriptor = -1
 
@@ -118,6 +124,8 @@ class Ownership:
         if self._descriptor >= 0 and self._is_named():
             return True
         self.release()
+        if not self._may():
+            return False
         try:
             descriptor = nofollow.open_descriptor(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakSet
 
-from agentx.recording.write_path import WritePath
+from agentx.recording.write_path import WorkspaceClosed, WritePath
 from agentx.search.background_worker import WORKERS, Background, Ownership, SearchLate
 from agentx.search.event_chunks import CHUNKING_VERSION, Passages
 from agentx.search.kept_vectors import KeptVectors
@@ -57,6 +57,9 @@ _QUERIES_KEPT = 64
 
 _KEPT = "vectors"
 """File beside the index with all vectors by embedded text."""
+
+_DELETED_S = 0.3
+"""How long to wait before a deleted index is made again, in seconds: the whole workspace may be going."""
 
 _CLOSE_S = 30.0
 """Longest wait of :meth:`Indexer.close` for a search, in seconds."""
@@ -140,7 +143,7 @@ class Indexer:
             WORKERS[0],
             lambda: self._mending(self._turn),
             self._watching,
-            Ownership(place.with_name(f"{place.name}.owner")),
+            Ownership(place.with_name(f"{place.name}.owner"), lambda: write_path.is_there),
         )
         self.why_lexical = ""
         self.behind = self.unread = False
@@ -149,6 +152,7 @@ class Indexer:
     @property
     def index(self) -> MemoryIndex:
         """The backend; opened on first use."""
+        self._require_there()
         index = self._index
         if index is None:
             with self._reading:
@@ -160,6 +164,11 @@ class Indexer:
                     self._index = index
                     _IN_USE.add(self)
         return index
+
+    def _require_there(self) -> None:
+        """Refuse to write a cache for a workspace that was deleted, or into another one in its place."""
+        if not self._in_memory and not self._write_path.is_there:
+            raise WorkspaceClosed(f"The workspace {self._write_path.root} was deleted or replaced.")
 
     def embedder(self, *, opened: bool = False) -> Embedder | None:
         """Return the embedder without opening the index; ``None`` if there is none.
@@ -236,6 +245,7 @@ class Indexer:
         if self._in_memory:
             yield
             return
+        self._require_there()
         with locked(self.place.with_name(f"{self.place.name}.feeding")):
             yield
 
@@ -399,6 +409,8 @@ class Indexer:
 
     def _turn(self) -> bool:
         """Do one piece of background work; return whether there is more."""
+        if not self._write_path.is_there:
+            return False
         # Not under the workspace lock, which writes need; its holder folds what other processes write.
         until = self._write_path.log.state.seq
         if self._write_path.lock.held:  # or that event may be half folded
@@ -416,7 +428,7 @@ class Indexer:
         self._background.stop(wait=wait)
         with self._idle:  # a thread inside a library when Python ends would crash the process
             self._idle.wait_for(lambda: not (wait and self._searches), timeout=_CLOSE_S)
-        if self._index is not None:
+        if self._index is not None and (self._in_memory or self._write_path.held.is_there):
             self._index.close()
 
     # --- asking ---------------------------------------------------------------------------------------------
@@ -547,6 +559,9 @@ class Indexer:
 
     def _start_again(self, damage: AgentXError) -> None:
         """Set a damaged index aside; the next access fills a new one."""
+        if not nofollow.exists(self.place):
+            time.sleep(_DELETED_S)
+        self._require_there()
         with self._reading:
             self._write_path.notes.append(
                 f"{damage} The index was set aside and is rebuilt from the history."

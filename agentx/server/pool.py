@@ -57,6 +57,8 @@ class OpenWorkspace:
 
     def refresh_checks(self) -> None:
         """Write the checks that hooks apply by themselves, if something was recorded since."""
+        if not self.workspace.engine.write_path.is_there:
+            return
         known = self.workspace.engine.log.state.seq
         if known != self._checked:
             self._checked = known
@@ -148,6 +150,13 @@ class Pool:
         if gone:
             _give_back_memory()
         return len(gone)
+
+    def let_go(self) -> None:
+        """Close those that nobody uses and whose directory was deleted or replaced."""
+        with self._lock:
+            gone = [key for key, one in self._open.items() if not one.workspace.engine.write_path.is_there]
+            self._leaving += [self._open.pop(key) for key in gone]
+        self.shrink(self._most)
 
     def __len__(self) -> int:
         return len(self._open)

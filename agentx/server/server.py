@@ -213,7 +213,7 @@ class Server:
             while not self._done.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._done.wait(), _LOOK_S)
-                if self._unused or _named(where) != own or await loop.run_in_executor(None, self._too_large):
+                if self._unused or _named(where) != own or await loop.run_in_executor(None, self._look_after):
                     self.leave()
         finally:
             self.leaving = True
@@ -260,6 +260,10 @@ class Server:
             http.hang_up()
             self.workers.shutdown()
             self.pool.close()
+
+    def _look_after(self) -> bool:
+        self.pool.let_go()
+        return self._too_large()
 
     def _too_large(self) -> bool:
         """Close workspaces while the server uses too much memory; return whether that did not help."""

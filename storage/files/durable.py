@@ -6,6 +6,7 @@ reader sees the old content or the new and never a part. No symbolic link is fol
 """
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -43,6 +44,8 @@ def make_directory(path: Path) -> None:
     """Create a directory and its missing parents, durably."""
     if nofollow.is_directory(path):
         return
+    if not nofollow.is_directory(path.parent) and nofollow.is_held(path.parent):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     make_directory(path.parent)
     nofollow.make_directory(path)
     sync_directory(path.parent)

@@ -18,6 +18,7 @@ import os
 import secrets
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -508,6 +509,52 @@ def temporary(folder: str | Path, prefix: str) -> tuple[int, Path]:
             return open_descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), path
 
 
+class HeldDirectory:
+    """A directory that this process works in, known by its inode: it may be deleted or replaced meanwhile.
+
+    While it is held, :func:`make_directory` does not make it again as a parent of something else.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._fd = os.fspath(path), _open(path, _PASSING)  # an open inode is not used again
+        self._seen = os.fstat(self._fd)
+        with _holding:
+            _held[self._path] = _held.get(self._path, 0) + 1
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the path still leads to it."""
+        try:
+            return os.path.samestat(os.stat(self._path), self._seen)
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        """Let go of it; a second call does nothing."""
+        with _holding:
+            fd, self._fd = self._fd, -1
+            if fd >= 0:
+                os.close(fd)
+                _held[self._path] -= 1
+                if not _held[self._path]:
+                    del _held[self._path]
+
+    def __del__(self) -> None:
+        """Let go of it where nobody did."""
+        if getattr(self, "_fd", -1) >= 0:
+            self.release()
+
+
+_held: dict[str, int] = {}
+_holding = threading.RLock()  # a collected one is released in whatever thread collects it
+
+
+def is_held(path: str | Path) -> bool:
+    """Return whether a directory, or one below it, is held."""
+    above = os.fspath(path)
+    return any(one == above or one.startswith(f"{above}/") for one in list(_held))
+
+
 def make_directory(path: str | Path, *, parents: bool = False) -> None:
     """Create a directory, unless it exists.
 
@@ -526,7 +573,7 @@ def make_directory(path: str | Path, *, parents: bool = False) -> None:
             missing.pop()
         except FileNotFoundError:
             above = os.path.dirname(missing[-1])
-            if not parents or above == missing[-1]:
+            if not parents or above == missing[-1] or is_held(above):
                 raise
             missing.append(above)
 
