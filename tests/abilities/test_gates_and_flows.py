@@ -224,11 +224,12 @@ def test_the_gate_shows_its_parts_in_their_order(blog):
 
 def test_the_gate_costs_at_most_three_thousand_tokens(tmp_path):
     """However much concerns an action, the gate gives at most 3,000 tokens and counts what it left out."""
+    shelves = ", ".join(f"at shelf {number} of the store" for number in range(12))
     with Workspace.create(tmp_path / "task") as ws:
-        for number in range(150):
-            ws.remember(
-                "rule", f"When you deploy the blog, look at page {number} of the long manual twice.", score=8
-            )
+        ws.flows.add("deploy the blog", [f"Look at page {number}, {shelves}." for number in range(14)])
+        for number in range(15):
+            for kind in ("rule", "rejection", "decision"):
+                ws.remember(kind, f"To deploy the blog with {kind} {number}, look {shelves}.")
         verdict = ws.gates.before("deploy the blog")
     assert len(verdict.text) < 3_000 * 6
     assert verdict.tokens <= 3_000
