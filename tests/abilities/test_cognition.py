@@ -429,7 +429,7 @@ def test_memories_have_three_levels(talk):
     assert levels[stored(talk, EPISODE, 4)] == "L3"
 
 
-LEVELS = {"include_l1": "topic", "include_l2": "in Lisbon", "include_l3": "glue"}
+LEVELS = {"include_l2": "in Lisbon", "include_l3": "glue"}
 
 
 @pytest.mark.parametrize("on", [True, False])

@@ -271,10 +271,11 @@ def test_a_failed_run_leaves_a_directive_that_does_not_name_it(monitor):
     assert monitor.directives == 1
 
 
-def test_a_new_instruction_ends_a_directive(monitor):
-    """``user_instructions_changed``: a new message of the user makes the director think anew."""
+@pytest.mark.parametrize("conditions", [["user_instructions_changed"], []])
+def test_a_new_instruction_ends_a_directive(monitor, conditions):
+    """``user_instructions_changed``: a new message of the user ends every directive, whether or not it says so."""
     monitor.directed_by(
-        directive(valid_for_runs=8, invalidate_on=["user_instructions_changed"]),
+        directive(valid_for_runs=8, invalidate_on=conditions),
         {"expect": ["Also watch Reddit."], **directive("Search both.")},
     )
     monitor.run()
