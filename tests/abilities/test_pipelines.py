@@ -899,13 +899,14 @@ def test_an_interrupted_pipeline_goes_on_where_it_was(agentx, programs_at_work, 
         cwd=agentx.cwd,
         env=agentx.environ,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         start_new_session=True,
     ) as running:
         wait_for(hold / "at-02")
         os.kill(running.pid, number)
         if number == signal.SIGINT:
-            time.sleep(0.2)
+            assert running.stderr is not None
+            assert running.stderr.readline()  # it says that it stops when the running agents are done
             (hold / "open").touch()
         assert running.wait(60) != 0
     (hold / "open").touch()

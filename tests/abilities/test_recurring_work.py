@@ -14,23 +14,27 @@ from tests.abilities.conftest import CommandLine
 
 @pytest.fixture
 def scheduled(agentx, script, monkeypatch):
-    """A workspace with a task for every hour; gives what becomes due some hours from now."""
+    """A workspace with a task for every hour; runs what is due at a time."""
     from agentx.scheduling.schedules import carry_out_due
 
     agentx("config", "set", "model.name", script({"when": [], "answer": "Two titles."}))
     monkeypatch.setenv("AGENTX_STATE_DIR", agentx.environ["AGENTX_STATE_DIR"])
     monkeypatch.setenv("AGENTX_CACHE_DIR", agentx.environ["AGENTX_CACHE_DIR"])
 
-    def after(hours):
+    def at(now):
         with Workspace.open(agentx.cwd) as ws:
-            return carry_out_due(ws, datetime.now(UTC) + timedelta(hours=hours))
+            return carry_out_due(ws, now)
 
-    agentx.after = after
+    agentx.run_at = at
     return agentx
 
 
 def add(agentx, *options):
     return agentx.json("schedule", "add", "0 * * * *", "Look for news.", "--id", "news", *options)
+
+
+def first_due(added):
+    return datetime.fromisoformat(added["next"])
 
 
 def test_due_times_are_shown_before_they_come(agentx):
@@ -67,9 +71,9 @@ def test_nothing_runs_before_it_is_due(scheduled):
 
 def test_a_due_task_is_run_once(scheduled):
     """A due time is carried out once, however often one looks."""
-    add(scheduled)
-    assert len(scheduled.after(1)) == 1
-    assert scheduled.after(1) == []
+    due = first_due(add(scheduled))
+    assert len(scheduled.run_at(due)) == 1
+    assert scheduled.run_at(due) == []
     (ended,) = scheduled.events("RunEnded")
     assert ended["data"]["status"] == "COMPLETED"
 
@@ -77,9 +81,8 @@ def test_a_due_task_is_run_once(scheduled):
 @pytest.mark.parametrize(("policy", "runs"), [("once", 1), ("all", 4), ("none", 0)])
 def test_missed_due_times_are_caught_up_as_was_asked(scheduled, policy, runs):
     """After a pause, ``--catch-up`` runs the latest due time, all, or none; what is passed over is recorded."""
-    add(scheduled, "--catch-up", policy)
-    now = datetime.now(UTC)
-    found = scheduled.after(4.25 - (now.minute * 60 + now.second) / 3600)
+    due = first_due(add(scheduled, "--catch-up", policy))
+    found = scheduled.run_at(due + timedelta(hours=3, minutes=15))
     assert len(found) == runs
     (standing,) = scheduled.json("schedule", "list")
     assert standing["passed"] + runs == 4
@@ -88,11 +91,11 @@ def test_missed_due_times_are_caught_up_as_was_asked(scheduled, policy, runs):
 
 def test_a_schedule_is_removed_and_its_past_stays(scheduled):
     """A removed schedule runs no more; what it did stays in the history."""
-    add(scheduled)
-    scheduled.after(1)
+    due = first_due(add(scheduled))
+    scheduled.run_at(due)
     scheduled("schedule", "remove", "news")
     assert scheduled.json("schedule", "list") == []
-    assert scheduled.after(5) == []
+    assert scheduled.run_at(due + timedelta(hours=4)) == []
     assert len(scheduled.events("RunEnded")) == 1
 
 
