@@ -36,7 +36,7 @@ types: dev  ## mypy, strict
 
 abilities: dev  ## pytest: what users can do, by their own doors alone
 	@echo "abilities"
-	@$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/abilities
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile tests/abilities
 
 units: dev  ## pytest: the rules of the house, the tests, the examples in docstrings, README and docs
 	@sh requirements/bubblewrap.sh
