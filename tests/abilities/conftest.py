@@ -116,6 +116,14 @@ class CommandLine:
         return path
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_model(tmp_path_factory):
+    """No embedding model, also where a test opens a workspace in its own process: search goes by words."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTX_CACHE_DIR", str(tmp_path_factory.mktemp("no-models")))
+        yield
+
+
 @pytest.fixture
 def environ(tmp_path) -> dict[str, str]:
     """The environment of a user without a server and without an embedding model."""
