@@ -96,6 +96,7 @@ def test_every_key_of_agentx_toml_has_its_row_with_its_default():
     tool = ToolSource(module="x").model_dump() | {"module": ""}
     wanted |= {f"director.tools.{name}": value for name, value in tool.items()}
     wanted |= {f"director.acts.NAME.{name}": value for name, value in ActSection().model_dump().items()}
+    wanted["tools.writes"] = Config().tools.writes  # by the name of the tool; none by default
     upstream = UpstreamSection(source="x").model_dump()
     wanted |= {f"follow.upstreams.NAME.{name}": value for name, value in upstream.items()}
     required = ("sources.name", "sources.path", "links.name", "links.path", "follow.upstreams.NAME.source")
